@@ -85,9 +85,10 @@ static struct sym_error *check_release(const struct clr_target *target)
 
 	if (!major || major == 10 || major == 11)
 		return NULL;
-	return sym_error_create(SYM_ERROR_UNSUPPORTED,
-				"the memory of .NET %s is not read, only that of .NET 10 and 11 is",
-				runtime->version);
+	return sym_error_create(
+		SYM_ERROR_UNSUPPORTED,
+		"names are read from the memory of .NET 10 and 11 only, not of .NET %s",
+		runtime->version);
 }
 
 static bool has_runtime(const struct clr_target *target)

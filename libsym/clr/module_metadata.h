@@ -52,8 +52,8 @@ void modules_want(struct modules *modules, uint64_t address);
 struct sym_error *modules_read_wanted(struct modules *modules);
 
 /*
- * True when a module was read to which hot reload may add methods, or whose image lacks a row that
- * the runtime uses, which a profiler may have added. No copied metadata has such methods.
+ * True when a module has methods that no copied metadata has. Hot reload may add methods to a
+ * module. A profiler may have added a row, which the image then lacks.
  */
 bool modules_any_editable(const struct modules *modules);
 

@@ -29,7 +29,7 @@ char *embedded_image_path(const char *host, const char *name, size_t name_bytes)
 	return text;
 }
 
-/* The object that was opened for the earlier lines of the file, if the host is the same. */
+/* Returns the object that was open before a refresh, if the host is the same; else NULL. */
 static struct object_file *embedded_image_reopen(const struct group_opening *opening,
 						 const struct object_file *host, const char *path,
 						 uint64_t offset)

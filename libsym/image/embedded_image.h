@@ -27,8 +27,8 @@ bool embedded_image_begins_at(const struct byte_source *source, uint64_t offset,
 			      uint64_t size_bytes);
 
 /*
- * Opens [offset, offset + size_bytes) of the file of `host`. Uses the object that was opened for
- * the earlier lines, if the host's was.
+ * Opens [offset, offset + size_bytes) of the file of `host`.
+ * After a refresh that has found the same host, *ret is the object that was open before.
  * Errors: those of object_file_open().
  */
 struct sym_error *embedded_image_open(const struct group_opening *opening,

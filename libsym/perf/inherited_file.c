@@ -102,16 +102,17 @@ struct sym_error *inherited_file_find_shared(const struct process *process,
 		error = find_first(process, has, context, &first);
 	if (!error && !first)
 		return sym_error_create(SYM_ERROR_NOT_FOUND,
-					"another process began it, and no ancestor that can be "
-					"read has it");
+					"another process began to write it, and no ancestor "
+					"that can be read has it open");
 	if (!error)
 		error = address_space_read(first, &others);
 	if (!error)
 		error = inherited_file_intersect(space, others, &shared);
 	if (!error && !shared.count)
-		error = sym_error_create(SYM_ERROR_NOT_FOUND,
-					 "no memory is shared with process %d, which has it too",
-					 (int)first->pid);
+		error = sym_error_create(
+			SYM_ERROR_NOT_FOUND,
+			"no memory is shared with process %d, which has it open too",
+			(int)first->pid);
 	if (error)
 		address_ranges_deinit(&shared);
 	else

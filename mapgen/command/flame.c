@@ -65,7 +65,7 @@ static const struct form *form_of(const char *path)
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
 		if (path_ends_with(path, forms[i].ending))
 			return &forms[i];
-	message("%s: the name says the form: .html, .svg, .folded, .speedscope.json or .pb.gz",
+	message("%s: a name ends with its form: .html, .svg, .folded, .speedscope.json or .pb.gz",
 		path);
 	return NULL;
 }

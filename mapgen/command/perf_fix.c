@@ -135,8 +135,7 @@ static bool perf_fix_change_record(struct fixing *fixing, const struct recorded_
 	memcpy(new_bytes, old_bytes, count);
 	if (!recorded_mapping_change(mapping, id, new_bytes))
 		return message_error(sym_error_create(
-			SYM_ERROR_IO,
-			"the output differs from the input in a record that was not changed"));
+			SYM_ERROR_IO, "a record that was to be copied is another in the output"));
 	if (!memcmp(new_bytes, old_bytes, count))
 		return true; /* an earlier perf-fix used the same name */
 	if (pwrite(part->output_fd, new_bytes, count, (off_t)mapping->record_offset) !=

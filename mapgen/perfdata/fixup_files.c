@@ -143,7 +143,7 @@ static void name_file(struct process_fixup *process_fixup, struct recorded_mappi
 		sym_error_destroy(failure);
 }
 
-/* A live process was asked about its native images already. */
+/* False for native images of a live process: fixup_native.c has named them already. */
 static bool may_be_named(const struct process_fixup *process_fixup,
 			 const struct recorded_mapping *mapping)
 {

@@ -351,7 +351,7 @@ struct sym_error *event_methods_take(struct event_methods *methods,
 
 /* ---- the text -------------------------------------------------------------------------------- */
 
-/* "S", the number of the process, ... */
+/* A line begins with "S" and the number of the process. */
 static int32_t pid_of_line(const struct event_methods *methods, const char *line)
 {
 	unsigned long number = strtoul(line + 2, NULL, 10);
@@ -363,7 +363,8 @@ static int32_t pid_of_line(const struct event_methods *methods, const char *line
 	return 0;
 }
 
-/* "@0000000000000000" to the number of the module's line. */
+/* Appends a line. "@" and 16 digits are the id of a module; its number is written in their place.
+ */
 static void put_line(const struct event_methods *methods, const char *line, const char *end,
 		     struct buf *text)
 {

@@ -514,8 +514,8 @@ struct sym_error *frozen_names_open(char *text, size_t size_bytes, struct frozen
 /* ---- names from a server -----------------------------------------------------------------------
  */
 
-/* Gives the facts by which a server finds a native function without a symbol, recorded as
- * IMAGE!0xVADDR. */
+/* Parses IMAGE!0xVADDR, the recorded name of a native function without a symbol. A server finds the
+ * function by the build-id of the image and the vaddr. False for other names. */
 static bool read_stripped(const struct frozen_symbol *symbol, struct sym_identity *identity_ret,
 			  uint64_t *vaddr_ret)
 {

@@ -516,8 +516,9 @@ static struct sym_error *list_threads(int32_t pid, struct buf *list)
 }
 
 /*
- * One round; *found_ret: there was a thread without events. First all are listed, then FORK records
- * are read: a thread that inherited events and is in the list has its record.
+ * Adds events to the threads that have none. *found_ret: there was such a thread.
+ * A thread that inherits events has a FORK record. The records are read after the threads are
+ * listed, so each listed thread that has inherited is known.
  */
 static struct sym_error *add_threads(struct event_set *set, int32_t pid, bool starts_on_exec,
 				     bool *found_ret)

@@ -142,16 +142,17 @@ static struct sym_error *place_probes(struct runtime_session *session,
 
 	if (!choice->probe_count)
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
-					"these events are of managed code, and pass no probe");
+					"managed code sends these events, and it has no probes");
 	if (major < FIRST_WITH_PROBES)
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
-					"events pass such code from .NET %d on", FIRST_WITH_PROBES);
+					"the runtime has probes from .NET %d on", FIRST_WITH_PROBES);
 	if (!image)
 		return sym_error_create(SYM_ERROR_NOT_FOUND, "the runtime's image is not known");
 	error = sym_image_find_event_stubs(image, choice->probes, choice->probe_count, offsets);
 	if (error)
 		return error;
-	/* Events without such a place have managed stacks, as has the whole session then. */
+	/* An event without a probe needs a managed stack. A session has managed stacks for all
+	 * events or for none. */
 	for (size_t i = 0; i < choice->probe_count; i++) {
 		session->is_probed[i] = offsets[i] != UINT64_MAX;
 		session->lacks_probes |= !session->is_probed[i];

@@ -98,8 +98,8 @@ static bool is_perf_caller(const char *line, const struct stack_number *number)
 	return *line == '\t' && number->end - line == 1 + 16 && !number->prefixed;
 }
 
-/* A sample without callers: perf script prints it padded, behind a blank, however short it is.
- * `from` is behind the text before it. */
+/* True for the address of a sample without callers. perf script pads it to 16 characters and puts a
+ * blank before it. `from`: where the blank is to be. */
 static bool is_perf_sample(const char *from, const struct stack_number *number)
 {
 	return *from == ' ' && number->end - from >= 1 + 16 && !number->prefixed;

@@ -198,8 +198,8 @@ static void add_sums(struct gc_sums *sums, const struct gc_collection *collectio
 		sums->longest_ns = collection->longest_pause_ns;
 }
 
-/* Collections have consecutive numbers. One that prepares a region without collections sends
- * nothing. */
+/* Counts the numbers that are missing. Collections have consecutive numbers. The collection of
+ * GC.TryStartNoGCRegion() has a number and sends no event. */
 static uint64_t collections_without_events(const struct gc_sums *sums)
 {
 	uint64_t numbers = (uint64_t)sums->last_number - sums->first_number + 1;
