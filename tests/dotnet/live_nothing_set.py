@@ -114,7 +114,7 @@ class Load:
 def test_frames_of_a_web_application_started_with_nothing_set(context):
     port = free_port()
     with Sample(web_runtime(context), argument=port) as sample, Load(port) as load:
-        wait_until_warm(sample.process, 4)
+        wait_until_warm(sample.process, 2)
         chains = record(context, sample.pid, 5)
         expect(load.answers > 50, f"{load.answers} answers, {load.failures} failures")
         sample.stand_still()
@@ -133,7 +133,7 @@ def test_reading_costs_the_target_no_throughput(context):
     port = free_port()
     alone, read = [], []
     with Sample(web_runtime(context), argument=port) as sample, Load(port) as load:
-        wait_until_warm(sample.process, 4)
+        wait_until_warm(sample.process, 2)
         watch, path = None, os.path.join(context.scratch, "throughput.map")
         for _ in range(4):
             alone.append(requests_in(load, 3))

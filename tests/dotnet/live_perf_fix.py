@@ -275,7 +275,7 @@ def test_perf_report_of_a_web_application_after_perf_fix(context):
     path = os.path.join(context.directory("fix-web"), "perf.data")
     port = free_port()
     with Sample(web_runtime(context), argument=port) as sample, Load(port):
-        wait_until_warm(sample.process, 4)
+        wait_until_warm(sample.process, 2)
         record(sample.pid, path)
         memory = Memory(sample.pid)
         fixed, _ = fix(context, path)

@@ -41,7 +41,7 @@ def wait_until_warm(process, seconds):
         if process.poll() is not None:
             raise Fail("the process ended too early")
         return cpu_seconds(process.pid) >= seconds
-    wait_until(is_warm, "the process does hardly run", 60 + 10 * seconds, 0.1)
+    wait_until(is_warm, lambda: f"the process has run {cpu_seconds(process.pid)} s of {seconds} s", 60 * seconds + 60, 0.1)
 
 
 def sleeps(pid):
