@@ -3,8 +3,8 @@
  *   1. the snapshot says which runtime it is, and where its code is mapped
  *   2. event_choice.h says which providers and which tracepoints that makes
  *   3. probes are placed (recorder_add_probes()), before the first event is sent
- *   4. the session starts: without managed stacks where probes take native ones, unless events of
- *      managed code were asked for, which pass no probe
+ *   4. the session starts: without managed stacks where probes take native ones. Events of managed
+ *      code have no probe; with them the session has managed stacks
  */
 #include "mapgen/record/runtime_session.h"
 
@@ -145,7 +145,8 @@ static struct sym_error *place_probes(struct runtime_session *session,
 					"managed code sends these events, and it has no probes");
 	if (major < FIRST_WITH_PROBES)
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
-					"the runtime has probes from .NET %d on", FIRST_WITH_PROBES);
+					"the runtime has probes from .NET %d on",
+					FIRST_WITH_PROBES);
 	if (!image)
 		return sym_error_create(SYM_ERROR_NOT_FOUND, "the runtime's image is not known");
 	error = sym_image_find_event_stubs(image, choice->probes, choice->probe_count, offsets);
