@@ -13,6 +13,9 @@
 enum {
 	MOST_FRAMES = 1 << 26,
 	MOST_STACKS = 1 << 26,
+	MOST_INLINED = 1 << 26,      /* numbers of frames in `inlined` */
+	MOST_STACK_FRAMES = 1 << 13, /* a stack with more has no inlined functions */
+	INLINED_NUMBER = 1 << 30,    /* bit of a number: an index of `inlined` */
 	TEXTS = 6,
 	HEAD_BYTES = 2 + 3 * sizeof(uint32_t), /* of a key, before its texts */
 };
@@ -38,6 +41,8 @@ struct frame_table {
 	struct frame_entry *frames_by_key;
 	struct frame_entry **frames;
 	size_t frame_count, frame_capacity;
+	uint32_t *inlined; /* lists of frames: their count, then their numbers, outermost first */
+	size_t inlined_count, inlined_capacity;
 	struct stack_entry *stacks_by_key;
 	struct stack_entry **stacks;
 	size_t stack_count, stack_capacity;
@@ -117,6 +122,7 @@ void frame_table_destroy(struct frame_table *table)
 	for (size_t i = 0; i < table->stack_count; i++)
 		free(table->stacks[i]);
 	free(table->frames);
+	free(table->inlined);
 	free(table->stacks);
 	free(table->key);
 	free(table);
@@ -215,9 +221,54 @@ struct sym_error *frame_table_add(struct frame_table *table, const struct profil
 	return NULL;
 }
 
+static bool add_inlined_number(struct frame_table *table, uint32_t number)
+{
+	if (!grow_items((void **)&table->inlined, &table->inlined_capacity, table->inlined_count,
+			sizeof(*table->inlined)))
+		return false;
+	table->inlined[table->inlined_count++] = number;
+	return true;
+}
+
+struct sym_error *frame_table_add_inlined(struct frame_table *table, const uint32_t *frames,
+					  size_t count, uint32_t *ret)
+{
+	size_t first = table->inlined_count;
+	bool has_memory;
+
+	if (count >= MOST_INLINED - first)
+		return sym_error_create(SYM_ERROR_LIMIT, "more than %d inlined functions",
+					MOST_INLINED);
+	has_memory = add_inlined_number(table, (uint32_t)count);
+	for (size_t i = 0; has_memory && i < count; i++)
+		has_memory = add_inlined_number(table, frames[i]);
+	if (!has_memory) {
+		table->inlined_count = first;
+		return &sym_error_no_memory;
+	}
+	*ret = INLINED_NUMBER | (uint32_t)first;
+	return NULL;
+}
+
+/* The frames that a number stands for, outermost first. */
+static const uint32_t *frames_of(const struct frame_table *table, const uint32_t *number,
+				 size_t *count_ret)
+{
+	const uint32_t *list;
+
+	*count_ret = 1;
+	if (!(*number & INLINED_NUMBER))
+		return number;
+	list = &table->inlined[*number & ~(uint32_t)INLINED_NUMBER];
+	*count_ret = *list;
+	return list + 1;
+}
+
 const struct profile_frame *frame_table_at(const struct frame_table *table, uint32_t frame)
 {
-	return &table->frames[frame]->frame;
+	size_t count;
+
+	return &table->frames[*frames_of(table, &frame, &count)]->frame;
 }
 
 size_t frame_table_count(const struct frame_table *table)
@@ -243,20 +294,40 @@ struct sym_error *frame_table_name(struct frame_table *table, uint32_t frame, co
 /* ---- stacks ------------------------------------------------------------------------------------
  */
 
-static bool make_stack_key(struct frame_table *table, const uint32_t *frames, size_t count,
+static bool make_key_room(struct frame_table *table, size_t count)
+{
+	void *moved;
+
+	if (count <= table->key_capacity)
+		return true;
+	moved = reallocarray(table->key, count, sizeof(*table->key));
+	if (!moved)
+		return false;
+	table->key = moved;
+	table->key_capacity = count;
+	return true;
+}
+
+/* *count: of the frames that are given, then of those that the stack has. */
+static bool make_stack_key(struct frame_table *table, const uint32_t *frames, size_t *count,
 			   enum stack_end end)
 {
-	if (count + 1 > table->key_capacity) {
-		void *moved = reallocarray(table->key, count + 1, sizeof(*table->key));
+	size_t given = *count, total = given, at = 1;
 
-		if (!moved)
-			return false;
-		table->key = moved;
-		table->key_capacity = count + 1;
-	}
+	if (!make_key_room(table, 1 + (given > MOST_STACK_FRAMES ? given : MOST_STACK_FRAMES)))
+		return false;
 	table->key[0] = end;
-	if (count)
-		memcpy(table->key + 1, frames, count * sizeof(*frames));
+	for (size_t i = 0; i < given; i++) {
+		size_t own;
+		const uint32_t *numbers = frames_of(table, &frames[i], &own);
+
+		if (total + own - 1 > MOST_STACK_FRAMES)
+			own = 1;
+		memcpy(table->key + at, numbers, own * sizeof(*numbers));
+		at += own;
+		total += own - 1;
+	}
+	*count = total;
 	return true;
 }
 
@@ -275,10 +346,11 @@ struct sym_error *frame_table_add_stack(struct frame_table *table, const uint32_
 					size_t count, enum stack_end end, uint32_t *ret)
 {
 	struct stack_entry *entry = NULL;
-	size_t key_bytes = (count + 1) * sizeof(*frames);
+	size_t key_bytes;
 
-	if (!make_stack_key(table, frames, count, end))
+	if (!make_stack_key(table, frames, &count, end))
 		return &sym_error_no_memory;
+	key_bytes = (count + 1) * sizeof(*frames);
 	HASH_FIND(hh, table->stacks_by_key, table->key, key_bytes, entry);
 	if (entry) {
 		*ret = entry->number;

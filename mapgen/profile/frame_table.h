@@ -78,7 +78,17 @@ void frame_table_destroy(struct frame_table *table);
 /* Number of a frame; texts are copied. Errors: NO_MEMORY, LIMIT. */
 struct sym_error *frame_table_add(struct frame_table *table, const struct profile_frame *frame,
 				  uint32_t *ret) __attribute__((warn_unused_result));
-/* Lives as long as the table, but moves when frames are added. */
+
+/*
+ * Number of a frame and the functions that are inlined into it: all `count` frames, outermost
+ * first, so the first one has the code. A stack has them all. Errors: NO_MEMORY, LIMIT.
+ */
+struct sym_error *frame_table_add_inlined(struct frame_table *table, const uint32_t *frames,
+					  size_t count, uint32_t *ret)
+	__attribute__((warn_unused_result));
+
+/* Lives as long as the table, but moves when frames are added. With inlined functions: the frame
+ * that has the code. */
 const struct profile_frame *frame_table_at(const struct frame_table *table, uint32_t frame);
 size_t frame_table_count(const struct frame_table *table);
 /* Names a frame that had no name. It is not found by that name when it is added again. Errors:
@@ -86,8 +96,9 @@ size_t frame_table_count(const struct frame_table *table);
 struct sym_error *frame_table_name(struct frame_table *table, uint32_t frame, const char *name)
 	__attribute__((warn_unused_result));
 
-/* Number of a stack; `frames` outermost first, `end` says why there are no more. Errors: NO_MEMORY,
- * LIMIT. */
+/* Number of a stack; `frames` outermost first, `end` says why there are no more. Inlined functions
+ * follow the frame that has their code; those for which a long stack has no room are left out.
+ * Errors: NO_MEMORY, LIMIT. */
 struct sym_error *frame_table_add_stack(struct frame_table *table, const uint32_t *frames,
 					size_t count, enum stack_end end, uint32_t *ret)
 	__attribute__((warn_unused_result));

@@ -16,6 +16,7 @@
 #include "libsym/base/hex.h"
 #include "libsym/error.h"
 #include "mapgen/debuginfo/symbolize_client.h"
+#include "mapgen/record/name_table.h"
 
 enum {
 	MOST_FIELDS = 12
@@ -46,6 +47,8 @@ struct frozen_line {
 	uint32_t process;
 	uint32_t line, column, il_offset;
 	enum sym_line_quality quality;
+	uint32_t order;                     /* as read */
+	const char *inlined;                /* name of an inlined function; NULL: has the code */
 	const char *file, *url;             /* NULL: none */
 	const struct frozen_symbol *symbol; /* `frame` is that of its name here */
 	uint32_t frame;
@@ -323,10 +326,12 @@ static bool read_source_line(const struct frozen_names *names, char **fields, si
 {
 	uint32_t quality, token;
 	uint64_t file = 0;
-	bool has_file = count == 11 && strcmp(fields[10], "-") != 0;
+	bool is_inlined = fields[0][0] == 'M';
+	bool is_whole = count == (is_inlined ? 12 : 11);
+	bool has_file = is_whole && strcmp(fields[10], "-") != 0;
 
 	*ret = (struct frozen_line){ .frame = FRAME_NONE };
-	if (count != 11 || !read_small(fields[1], 10, &ret->process) ||
+	if (!is_whole || !read_small(fields[1], 10, &ret->process) ||
 	    !read_number(fields[2], 16, &ret->address) ||
 	    !read_number(fields[3], 10, &ret->from_ns) || !read_small(fields[4], 10, &quality) ||
 	    !read_small(fields[5], 10, &ret->line) || !read_small(fields[6], 10, &ret->column) ||
@@ -336,6 +341,10 @@ static bool read_source_line(const struct frozen_names *names, char **fields, si
 	    ret->process >= names->process_count)
 		return false;
 	ret->quality = (enum sym_line_quality)quality;
+	if (is_inlined) {
+		unescape(fields[11]);
+		ret->inlined = fields[11];
+	}
 	if (has_file && ret->line) {
 		ret->file = names->files[file].path;
 		ret->url = names->files[file].url;
@@ -353,6 +362,7 @@ static bool add_source_line(struct frozen_names *names, char **fields, size_t co
 	if (!grow_items((void **)&names->lines, &names->line_capacity, names->line_count,
 			sizeof(*names->lines)))
 		return false;
+	line.order = (uint32_t)names->line_count;
 	names->lines[names->line_count++] = line;
 	return add_change(names, names->processes[line.process].pid, line.from_ns);
 }
@@ -377,6 +387,7 @@ static bool add_line(struct frozen_names *names, char *line)
 		has_memory = add_file(names, fields, count, &is_good);
 		break;
 	case 'L':
+	case 'M':
 		has_memory = add_source_line(names, fields, count, &is_good);
 		break;
 	case 'T':
@@ -413,7 +424,9 @@ static int compare_lines(const void *left, const void *right)
 		return a->process < b->process ? -1 : 1;
 	if (a->address != b->address)
 		return a->address < b->address ? -1 : 1;
-	return (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
+	if (a->from_ns != b->from_ns)
+		return a->from_ns < b->from_ns ? -1 : 1;
+	return (a->order > b->order) - (a->order < b->order);
 }
 
 static int compare_changes(const void *left, const void *right)
@@ -611,7 +624,9 @@ static struct frozen_line *find_line(const struct frozen_names *names,
 				       lines[i].address < address || (lines[i].address == address &&
 								      lines[i].from_ns <= time_ns));
 
-	return count && lines[count - 1].address == address ? &lines[count - 1] : NULL;
+	return count && lines[count - 1].address == address && !lines[count - 1].inlined
+		       ? &lines[count - 1]
+		       : NULL;
 }
 
 uint32_t frozen_names_epoch(const struct frozen_names *names, int32_t pid, uint64_t time_ns)
@@ -654,16 +669,16 @@ static struct profile_frame describe(const struct frozen_symbol *symbol)
 	return frame;
 }
 
-static struct sym_error *frame_with_line(struct frame_table *frames,
-					 const struct frozen_symbol *symbol,
-					 struct frozen_line *line, uint32_t *ret)
+static struct sym_error *add_frame_of_line(struct frame_table *frames,
+					   const struct frozen_symbol *symbol,
+					   const struct frozen_line *line, uint32_t *ret)
 {
 	struct profile_frame frame = describe(symbol);
-	struct sym_error *error;
 
-	*ret = line->frame;
-	if (line->symbol == symbol)
-		return NULL;
+	if (line->inlined) {
+		frame.name = *line->inlined ? line->inlined : FRAME_NAME_UNKNOWN;
+		frame.is_inlined = true;
+	}
 	frame.file = line->file;
 	frame.url = line->url;
 	frame.line = line->file ? line->line : 0;
@@ -671,7 +686,40 @@ static struct sym_error *frame_with_line(struct frame_table *frames,
 	frame.quality = line->quality;
 	frame.has_il_offset = line->il_offset != UINT32_MAX;
 	frame.il_offset = frame.has_il_offset ? line->il_offset : 0;
-	error = frame_table_add(frames, &frame, ret);
+	return frame_table_add(frames, &frame, ret);
+}
+
+/* How many of the lines before one of a process are of functions inlined there. */
+static size_t count_inlined(const struct frozen_names *names, const struct frozen_line *line)
+{
+	size_t most = (size_t)(line - names->lines) - names->processes[line->process].first_line;
+	size_t count = 0;
+
+	while (count < most && line[-1 - (ptrdiff_t)count].inlined &&
+	       line[-1 - (ptrdiff_t)count].address == line->address &&
+	       line[-1 - (ptrdiff_t)count].from_ns == line->from_ns)
+		count++;
+	return count <= NAME_TABLE_MOST_INLINED ? count : 0;
+}
+
+static struct sym_error *frame_with_line(const struct frozen_names *names,
+					 struct frame_table *frames,
+					 const struct frozen_symbol *symbol,
+					 struct frozen_line *line, uint32_t *ret)
+{
+	uint32_t numbers[NAME_TABLE_MOST_INLINED + 1];
+	size_t count;
+	struct sym_error *error = NULL;
+
+	*ret = line->frame;
+	if (line->symbol == symbol)
+		return NULL;
+	count = count_inlined(names, line);
+	for (size_t i = 0; !error && i <= count; i++)
+		error = add_frame_of_line(frames, symbol, line - i, &numbers[i]);
+	*ret = numbers[0];
+	if (!error && count)
+		error = frame_table_add_inlined(frames, numbers, count + 1, ret);
 	if (error)
 		return error;
 	line->frame = *ret;
@@ -693,7 +741,7 @@ struct sym_error *frozen_names_frame(struct frozen_names *names, struct frame_ta
 	if (!symbol)
 		return NULL;
 	if (line)
-		return frame_with_line(frames, symbol, line, ret);
+		return frame_with_line(names, frames, symbol, line, ret);
 	*ret = symbol->frame;
 	if (*ret != FRAME_NONE)
 		return NULL;

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hash.h"
@@ -54,6 +55,7 @@ struct known_line {
 	struct symbol_key key; /* with the address itself */
 	const struct known_file *file;
 	uint32_t line, column, quality, il_offset, token;
+	uint64_t inlined_hash;
 	UT_hash_handle hh;
 };
 
@@ -349,42 +351,135 @@ static struct known_line *find_line(struct name_table *table, const struct symbo
 	return NULL;
 }
 
-static const struct known_file *file_of(struct name_table *table, const struct sym_answer *answer)
-{
-	const char *reason;
-	const char *url = source_urls_find(table->urls, answer->pdb, answer->file, &reason);
+/* Where an address is in the method that has the code, or in one that is inlined there. */
+struct place {
+	const char *inlined; /* name; NULL: it has the code */
+	const struct known_file *file;
+	uint32_t line, column, quality, il_offset, token;
+	const char *mvid;
+};
 
-	return find_file(table, answer->file, url ? url : "");
+static struct sym_error *no_file(const struct name_table *table)
+{
+	return text_error(table) ?: &sym_error_no_memory;
+}
+
+/* The place of the address, which is in the innermost method. */
+static struct sym_error *place_of_answer(struct name_table *table, const struct sym_answer *answer,
+					 struct place *ret)
+{
+	const char *reason, *url;
+
+	*ret = (struct place){ .line = answer->line,
+			       .column = answer->column,
+			       .quality = answer->il_quality,
+			       .il_offset = answer->il_offset,
+			       .token = answer->method_token,
+			       .mvid = answer->module_mvid };
+	if (!answer->file)
+		return NULL;
+	ret->quality = answer->line_quality;
+	url = source_urls_find(table->urls, answer->pdb, answer->file, &reason);
+	ret->file = find_file(table, answer->file, url ? url : "");
+	return ret->file ? NULL : no_file(table);
+}
+
+/* The place of a call. It may be in another module than the answer's PDB, so it has no URL. */
+static struct sym_error *place_of_call(struct name_table *table, const struct sym_inlined *called,
+				       struct place *ret)
+{
+	*ret = (struct place){ .il_offset = UINT32_MAX };
+	if (!called->call_file || !called->call_line)
+		return NULL;
+	ret->line = called->call_line;
+	ret->column = called->call_column;
+	ret->quality = SYM_LINE_EXACT;
+	ret->file = find_file(table, called->call_file, "");
+	return ret->file ? NULL : no_file(table);
+}
+
+static struct sym_error *put_place(struct name_table *table, const struct symbol_key *key,
+				   uint64_t from_ns, const struct place *place)
+{
+	struct buf *text = &table->text;
+
+	buf_printf(text, "%s\t%u\t%" PRIx64 "\t%" PRIu64 "\t%u\t%u\t%u\t%u\t%x\t%s\t",
+		   place->inlined ? "M" : "L", (uint32_t)key->process, key->start_address, from_ns,
+		   place->quality, place->line, place->column, place->il_offset, place->token,
+		   place->mvid ? place->mvid : "-");
+	if (place->file)
+		buf_printf(text, "%u", place->file->number);
+	else
+		buf_append(text, "-", 1);
+	if (place->inlined) {
+		buf_append(text, "\t", 1);
+		put_text(text, place->inlined);
+	}
+	return end_line(table);
+}
+
+static size_t count_inlined(const struct sym_answer *answer)
+{
+	return answer->inlined_count <= NAME_TABLE_MOST_INLINED ? answer->inlined_count : 0;
+}
+
+/* 0: none. */
+static uint64_t hash_inlined(const struct sym_answer *answer)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < count_inlined(answer); i++) {
+		const struct sym_inlined *inlined = &answer->inlined[i];
+		const char *file = inlined->call_file ?: "";
+		const uint32_t numbers[] = { inlined->call_line, inlined->call_column };
+
+		hash = XXH3_64bits_withSeed(inlined->name, strlen(inlined->name) + 1, hash);
+		hash = XXH3_64bits_withSeed(file, strlen(file) + 1, hash);
+		hash = XXH3_64bits_withSeed(numbers, sizeof(numbers), hash);
+	}
+	return hash;
+}
+
+/* The innermost place is the answer's; each next one is the call of the one before. */
+static struct sym_error *put_places(struct name_table *table, const struct known_line *known,
+				    const struct sym_answer *answer, const struct place *innermost,
+				    uint64_t from_ns)
+{
+	struct place place = *innermost;
+	struct sym_error *error = NULL;
+
+	for (size_t i = 0; !error && i < count_inlined(answer); i++) {
+		place.inlined = answer->inlined[i].name;
+		error = put_place(table, &known->key, from_ns, &place);
+		if (!error)
+			error = place_of_call(table, &answer->inlined[i], &place);
+	}
+	return error ? error : put_place(table, &known->key, from_ns, &place);
 }
 
 struct sym_error *name_table_add_line(struct name_table *table, uint32_t process,
 				      const struct sym_answer *answer, uint64_t time_ns)
 {
 	const struct symbol_key key = { process, answer->address };
-	const struct known_file *file = answer->file ? file_of(table, answer) : NULL;
-	const uint32_t quality = answer->file ? answer->line_quality : answer->il_quality;
+	const uint64_t inlined_hash = hash_inlined(answer);
+	struct place place;
+	struct sym_error *error = place_of_answer(table, answer, &place);
 	bool is_first;
-	struct known_line *known = find_line(table, &key, &is_first);
+	struct known_line *known = error ? NULL : find_line(table, &key, &is_first);
 
-	if (!known || (answer->file && !file))
-		return text_error(table) ?: &sym_error_no_memory;
-	if (!is_first && known->file == file && known->line == answer->line &&
-	    known->column == answer->column && known->quality == quality &&
-	    known->il_offset == answer->il_offset && known->token == answer->method_token)
+	if (!known)
+		return error ? error : &sym_error_no_memory;
+	if (!is_first && known->file == place.file && known->line == place.line &&
+	    known->column == place.column && known->quality == place.quality &&
+	    known->il_offset == place.il_offset && known->token == place.token &&
+	    known->inlined_hash == inlined_hash)
 		return NULL;
-	known->file = file;
-	known->line = answer->line;
-	known->column = answer->column;
-	known->quality = quality;
-	known->il_offset = answer->il_offset;
-	known->token = answer->method_token;
-	buf_printf(&table->text, "L\t%u\t%" PRIx64 "\t%" PRIu64 "\t%u\t%u\t%u\t%u\t%x\t%s\t",
-		   process, answer->address, is_first ? 0 : time_ns, known->quality, known->line,
-		   known->column, known->il_offset, known->token,
-		   answer->module_mvid ? answer->module_mvid : "-");
-	if (file)
-		buf_printf(&table->text, "%u", file->number);
-	else
-		buf_append(&table->text, "-", 1);
-	return end_line(table);
+	known->file = place.file;
+	known->line = place.line;
+	known->column = place.column;
+	known->quality = place.quality;
+	known->il_offset = place.il_offset;
+	known->token = place.token;
+	known->inlined_hash = inlined_hash;
+	return put_places(table, known, answer, &place, is_first ? 0 : time_ns);
 }

@@ -16,6 +16,9 @@
  *   L  process  address  from (ns)  quality (enum sym_line_quality)  line  column  IL offset
  *      token of the method  MVID of its module (-: none)  number of the file (-: none)
  *      of managed code: what is at this address, which is one byte back where it is a caller's
+ *   M  the fields of an L line  name
+ *      a method that is inlined at the address, innermost first, before the L line of the method
+ *      that has the code; an L line without them has none
  *   S  process  start address  size  from (ns, CLOCK_MONOTONIC)  kind  source  tier (-: none)
  *      image (-: none)  status  name, or the reason why there is none
  */
@@ -26,6 +29,10 @@
 
 #include "libsym/base/buf.h"
 #include "libsym/libsym.h"
+
+enum {
+	NAME_TABLE_MOST_INLINED = 64 /* at an address; a longer list is left out */
+};
 
 struct name_table;
 
@@ -49,7 +56,7 @@ struct sym_error *name_table_add_answer(struct name_table *table, uint32_t proce
 	__attribute__((warn_unused_result));
 
 /* Where an address of managed code is in its source, or in its IL. The answer has
- * SYM_FIELD_LINES. */
+ * SYM_FIELD_LINES and SYM_FIELD_INLINED. */
 struct sym_error *name_table_add_line(struct name_table *table, uint32_t process,
 				      const struct sym_answer *answer, uint64_t time_ns)
 	__attribute__((warn_unused_result));

@@ -48,7 +48,7 @@ struct recorded_process {
 	struct sym_live *live; /* the same */
 	struct sym_unwinder *unwinder;
 	struct sym_result *result;
-	struct sym_result *lines; /* the same with SYM_FIELD_LINES, of managed code */
+	struct sym_result *lines; /* the same with lines and inlined methods, of managed code */
 	struct name_table *names;
 	uint32_t number; /* in the table of names */
 	struct known_address *addresses;
@@ -96,7 +96,7 @@ static struct sym_error *create(int32_t pid, struct name_table *names, struct sh
 	if (!error)
 		error = sym_result_create(&process->lines);
 	if (!error)
-		error = sym_result_set_fields(process->lines, SYM_FIELD_LINES);
+		error = sym_result_set_fields(process->lines, SYM_FIELD_LINES | SYM_FIELD_INLINED);
 	if (!error)
 		*ret = STEAL(process);
 	return error;
@@ -241,7 +241,7 @@ static struct sym_error *note_line(struct recorded_process *process, uint64_t ad
 	if (error)
 		return error;
 	answer = sym_result_at(process->lines, 0);
-	if (!answer->method_token && !answer->line)
+	if (!answer->method_token && !answer->line && !answer->inlined_count)
 		return NULL;
 	return name_table_add_line(process->names, process->number, answer, time_ns);
 }

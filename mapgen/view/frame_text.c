@@ -126,6 +126,8 @@ const char *frame_text_kind(const struct profile_frame *frame)
 		{ "PreJIT", "precompiled" },
 	};
 
+	if (frame->is_inlined)
+		return "inlined";
 	if (frame->kind == FRAME_KIND_JITTED)
 		for (size_t i = 0; i < sizeof(tiers) / sizeof(*tiers); i++)
 			if (!strcmp(frame->tier, tiers[i][0]))

@@ -31,7 +31,7 @@ void frame_text_short(struct buf *text, const struct profile_frame *frame);
  */
 void frame_text_place(struct buf *text, const struct profile_frame *frame);
 
-/* "tier 1", "precompiled", "kernel", ...; static, or the tier itself. */
+/* "tier 1", "precompiled", "kernel", "inlined", ...; static, or the tier itself. */
 const char *frame_text_kind(const struct profile_frame *frame);
 
 /* Is it code that comes with .NET? */

@@ -37,11 +37,9 @@ static json_t *number_or_null(uint32_t number)
 static json_t *frame_row(const struct view *view, const struct total_row *row)
 {
 	const struct profile_frame *frame = frame_table_at(view->profile->frames, row->frame);
-
 	const enum sym_line_quality il_quality =
 		frame->has_il_offset ? frame->quality : SYM_LINE_NONE;
-
-	return json_pack(
+	json_t *value = json_pack(
 		"{s:o, s:o, s:o, s:s, s:o, s:b, s:o, s:o, s:o, s:o, s:s, s:o, s:s}", "name",
 		short_name(frame), "full_name", json_output_text(frame->name), "image",
 		json_output_text(frame->image), "kind", frame_kind_text(frame->kind), "tier",
@@ -52,6 +50,10 @@ static json_t *frame_row(const struct view *view, const struct total_row *row)
 		sym_line_quality_text(frame->line ? frame->quality : SYM_LINE_NONE), "il_offset",
 		frame->has_il_offset ? json_integer(frame->il_offset) : json_null(), "il_quality",
 		sym_line_quality_text(il_quality));
+
+	if (frame->is_inlined)
+		json_object_set_new(value, "inlined", json_true());
+	return value;
 }
 
 static json_t *thread_row(const struct view *view, const struct total_row *row, bool by_thread)

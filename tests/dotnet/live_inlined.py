@@ -4,9 +4,12 @@
 The oracle is the C# compiler: each inlined method of fixtures/src/inlining has received the line of its call
 ([CallerLineNumber]) and the name of its caller ([CallerMemberName]).
 """
+import gzip
 import json
+import os
 import shutil
 import subprocess
+import zipfile
 
 from harness import Skip, build_environment, build_project, built, expect
 import shapes
@@ -136,3 +139,119 @@ def test_a_process_without_rich_information_has_no_inlined_methods(context):
     expect(not any(answer["inlined"] for answer in managed), "an inlined method is named")
     lines = {answer["input"]: answer["line"] for answers in plain.values() for answer in answers if answer["name"] and "Kinds::Spin" not in answer["name"]}
     expect(all(lines.get(answer["input"], answer["line"]) == answer["line"] for answer in managed), "--inlines has changed a line")
+
+
+def wire_fields(data):
+    """(number, value) of a protobuf message; of length-delimited fields the bytes."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(data):
+        key = varint()
+        value = varint()
+        if key & 7 == 2:
+            at += value
+            value = data[at - value:at]
+        yield key >> 3, value
+
+
+def stacks_of_pprof(path):
+    """(method, line) of the frames of each sample, innermost first; field numbers of github.com/google/pprof/proto/profile.proto."""
+    fields = list(wire_fields(gzip.open(path).read()))
+    strings = [value.decode() for number, value in fields if number == 6]
+    functions, locations = {}, {}
+    for number, value in fields:
+        own = dict(wire_fields(value)) if number in (4, 5) else {}
+        if number == 5:
+            functions[own[1]] = method_of(strings[own.get(3, 0)])
+        elif number == 4:
+            locations[own[1]] = dict(wire_fields(own[4]))
+    for number, value in fields:
+        if number == 2:
+            packed = b"".join(part for kind, part in wire_fields(value) if kind == 1)
+            lines = [locations[location] for location in varints(packed)]
+            yield [(functions[line[1]], line.get(2, 0)) for line in lines]
+
+
+def varints(data):
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            yield value
+            value = shift = 0
+
+
+def has_chain(stack, chain):
+    return any(stack[at:at + len(chain)] == chain for at in range(len(stack)))
+
+
+def rows_of_names(path, kind):
+    with zipfile.ZipFile(path) as archive:
+        return [row for row in archive.read("names/symbols").decode().split("\n") if row.startswith(kind + "\t")]
+
+
+def record(context, process, name):
+    path = os.path.join(context.scratch, name)
+    done = context.mapgen.run("record", str(process.pid), "-d", "2", "-o", path)
+    if done.returncode == 1 and "perf_event_open" in done.stderr:
+        raise Skip(done.stderr.strip())
+    expect(not done.returncode, f"record: {done.stderr}")
+    return path
+
+
+def check_recording(context, command, name):
+    """Only the spinning thread runs. The process is gone when the recording is read."""
+    with Inlining(command, DOTNET_RichDebugInfo="1") as process:
+        path = record(context, process, name)
+    chain = next(thread["frames"] for thread in process.threads if thread["name"] == "spinning")
+    expect(len(chain) == 3, f"the oracle has {chain}")
+    lines = context.mapgen.must("report", "cpu", "--by=line", "--format=folded", "--names=full", "-i", path).stdout.splitlines()
+    spinning = [line.rpartition(" ") for line in lines if "Kinds::Spinning" in line]
+    wanted = [f"{method}:{line}" for method, line in reversed(chain)]
+    found = [[f"{method_of(frame)}:{frame.rpartition(':')[2].rstrip(')')}" for frame in stack.split(";")] for stack, _, _ in spinning]
+    expect(found and all(has_chain(stack, wanted) for stack in found), f"folded: {found[:3]}, not {wanted}")
+    flame = os.path.join(context.scratch, name + ".folded")
+    context.mapgen.must("flame", "-i", path, "-o", flame)
+    with open(flame) as file:
+        stacks = [[frame.split("(")[0].rpartition(".")[2] for frame in line.split(";")] for line in file]
+    expect(any(has_chain(stack, [method for method, _ in reversed(chain)]) for stack in stacks), f"flame: {stacks}")
+    rows = json.loads(context.mapgen.must("report", "cpu", "--by=line", "--format=json", "-i", path).stdout)["views"][0]["rows"]
+    totals = {(method_of(row["full_name"]), row["line"]): row["total_samples"] for row in rows}
+    expect(all(totals.get(frame, 0) > 50 for frame in chain), f"rows by line: {totals}")
+    marked = {method_of(row["full_name"]) for row in rows if row.get("inlined")}
+    expect(marked == {method for method, _ in chain[:-1]}, f"marked as inlined: {marked}")
+    text = context.mapgen.must("report", "cpu", "--by=line", "-i", path).stdout
+    expect("inlined" in text, f"no frame is marked: {text}")
+    pprof = os.path.join(context.scratch, name + ".pb.gz")
+    context.mapgen.must("report", "cpu", "--format=pprof", "-o", pprof, "-i", path)
+    expect(any(has_chain(stack, chain) for stack in stacks_of_pprof(pprof)), "pprof has no chain")
+    context.figure(f"{sum(int(count) for _, _, count in spinning)} samples have the chain of the compiler; {len(rows_of_names(path, 'M'))} inlined frames kept")
+
+
+def test_recordings_have_inlined_methods_on_net10(context):
+    check_recording(context, dotnet10(), "inlined-10.trace.zip")
+
+
+def test_recordings_have_inlined_methods_on_net11(context):
+    root, why = shapes.newest_framework()
+    if why:
+        raise Skip(why)
+    check_recording(context, ["env", f"DOTNET_ROOT={root}", "DOTNET_ROLL_FORWARD=LatestMajor", f"{root}/dotnet", program()], "inlined-11.trace.zip")
+
+
+def test_recordings_without_rich_information_have_no_inlined_methods(context):
+    with Inlining(dotnet10()) as process:
+        path = record(context, process, "plain.trace.zip")
+    expect(rows_of_names(path, "L") and not rows_of_names(path, "M"), "the recording has inlined methods")

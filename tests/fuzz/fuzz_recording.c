@@ -92,6 +92,24 @@ static void check_profile(const uint8_t *data, size_t size)
 	close(fd);
 }
 
+/* A frame and the functions that are inlined into it. */
+static struct sym_error *check_frame(struct frame_table *frames, uint32_t frame)
+{
+	size_t count = 0, known = frame_table_count(frames);
+	const uint32_t *numbers;
+	uint32_t stack;
+	struct sym_error *error = frame_table_add_stack(frames, &frame, 1, STACK_END_WHOLE, &stack);
+
+	if (error)
+		return error;
+	numbers = frame_table_stack(frames, stack, &count);
+	expect(count && frame_table_at(frames, frame) == frame_table_at(frames, numbers[0]));
+	for (size_t i = 0; i < count; i++)
+		expect(numbers[i] < known &&
+		       frame_table_at(frames, numbers[i])->is_inlined == (i > 0));
+	return NULL;
+}
+
 static void check_names(const uint8_t *data, size_t size)
 {
 	static const uint64_t addresses[] = { 0, 0x401010, 0x7f0000000000, UINT64_MAX };
@@ -112,7 +130,8 @@ static void check_names(const uint8_t *data, size_t size)
 		for (int32_t pid = -1; !error && pid < 3; pid++) {
 			error = frozen_names_frame(names, frames, pid, i << 30, addresses[i],
 						   &frame);
-			expect(error || frame == FRAME_NONE || frame < frame_table_count(frames));
+			if (!error && frame != FRAME_NONE)
+				error = check_frame(frames, frame);
 		}
 	sym_error_destroy(error);
 	frozen_names_close(names);

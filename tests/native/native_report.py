@@ -222,7 +222,8 @@ def test_lines_reach_other_viewers(tools):
 
 def test_bad_lines_of_source_are_counted(tools):
     bad = ["F\t5\tx.cs", "F\t0", "L\t0\t402020\t0\t1\t88\t5\t31\t6000002\t-\t0", "L\t9\t402020\t0\t1\t88\t5\t31\t6000002\t-\t-",
-           "L\t0\t402020\t0\t77\t88\t5\t31\t6000002\t-\t-", "L\t0\tzz\t0\t1\t88\t5\t31\t6000002\t-\t-", "L\t0"]
+           "L\t0\t402020\t0\t77\t88\t5\t31\t6000002\t-\t-", "L\t0\tzz\t0\t1\t88\t5\t31\t6000002\t-\t-", "L\t0",
+           "M\t0\t402020\t0\t1\t88\t5\t31\t6000002\t-\t-"]
     path = save(tools, "bad-lines.zip", archive([sample(CPU_CLOCK, PID + 1, 100 * MS, [0x402020]), end_of_round()], names() + "\n".join(bad) + "\n"))
     text = report(tools, "cpu", "-i", path).stdout.decode()
     if f"{len(bad)} lines of names" not in text:

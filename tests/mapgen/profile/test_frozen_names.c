@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,4 +99,119 @@ Test(frozen_names, skips_and_counts_lines_that_make_no_sense, .fini = close_all)
 	expect_name(7, 1, 0x1000, "good");
 	expect_name(7, 1, 0x2000, "");
 	cr_expect(eq(sz, frozen_names_bad_lines(names), 9));
+}
+
+/* ---- inlined functions ----------------------------------------------------------------------- */
+
+#define INLINED_HEAD                                                                               \
+	"P\t0\t7\t7\t1\t0\tdotnet\n"                                                               \
+	"F\t0\t/src/Store.cs\n"                                                                    \
+	"S\t0\t1000\t100\t0\t0\truntime\tOptimizedTier1\t-\t0\tOuter\n"
+
+static const uint32_t *stack_at(uint64_t time_ns, uint64_t address, size_t *count_ret)
+{
+	uint32_t number, stack;
+
+	cr_assert(frozen_names_frame(names, frames, 7, time_ns, address, &number) == NULL);
+	cr_assert(ne(u32, number, FRAME_NONE));
+	cr_expect(eq(str, (char *)frame_table_at(frames, number)->name, (char *)"Outer"));
+	cr_assert(frame_table_add_stack(frames, &number, 1, STACK_END_WHOLE, &stack) == NULL);
+	return frame_table_stack(frames, stack, count_ret);
+}
+
+static void expect_frame(uint32_t number, const char *name, uint32_t line, bool is_inlined)
+{
+	const struct profile_frame *frame = frame_table_at(frames, number);
+
+	cr_expect(eq(str, (char *)frame->name, (char *)name));
+	cr_expect(eq(u32, frame->line, line));
+	cr_expect(eq(str, (char *)frame->file, (char *)(line ? "/src/Store.cs" : "")));
+	cr_expect(eq(int, frame->is_inlined, is_inlined));
+	cr_expect(eq(int, frame->kind, FRAME_KIND_JITTED));
+	cr_expect(eq(str, (char *)frame->tier, (char *)"OptimizedTier1"));
+}
+
+Test(frozen_names, gives_inlined_functions_behind_the_one_that_has_the_code, .fini = close_all)
+{
+	const uint32_t *stack;
+	size_t count;
+
+	open_text(INLINED_HEAD "M\t0\t1010\t0\t1\t5\t1\t31\t6000001\t-\t0\tInner\n"
+			       "M\t0\t1010\t0\t0\t0\t0\t4294967295\t0\t-\t-\tMiddle\\t\n"
+			       "L\t0\t1010\t0\t1\t9\t1\t4294967295\t0\t-\t0\n"
+			       "L\t0\t1011\t0\t1\t8\t1\t4294967295\t0\t-\t0\n");
+	stack = stack_at(0, 0x1010, &count);
+	cr_assert(eq(sz, count, 3));
+	expect_frame(stack[0], "Outer", 9, false);
+	expect_frame(stack[1], "Middle\t", 0, true);
+	expect_frame(stack[2], "Inner", 5, true);
+	cr_expect(frame_table_at(frames, stack[2])->has_il_offset);
+	stack = stack_at(0, 0x1011, &count);
+	cr_assert(eq(sz, count, 1));
+	expect_frame(stack[0], "Outer", 8, false);
+	cr_expect(eq(sz, frozen_names_bad_lines(names), 0));
+}
+
+Test(frozen_names, gives_inlined_functions_of_the_time, .fini = close_all)
+{
+	const uint32_t *stack;
+	size_t count;
+
+	open_text(INLINED_HEAD "L\t0\t1010\t0\t1\t9\t1\t0\t0\t-\t0\n"
+			       "M\t0\t1010\t500\t1\t5\t1\t0\t0\t-\t0\tNew\n"
+			       "L\t0\t1010\t500\t1\t9\t1\t0\t0\t-\t0\n");
+	stack_at(499, 0x1010, &count);
+	cr_expect(eq(sz, count, 1));
+	stack = stack_at(500, 0x1010, &count);
+	cr_assert(eq(sz, count, 2));
+	expect_frame(stack[1], "New", 5, true);
+}
+
+Test(frozen_names, gives_no_inlined_functions_without_the_one_that_has_the_code, .fini = close_all)
+{
+	const uint32_t *stack;
+	size_t count;
+
+	open_text(INLINED_HEAD "M\t0\t1010\t0\t1\t5\t1\t0\t0\t-\t0\tInner\n"
+			       "M\t0\t1010\t0\t1\t5\t1\t0\t0\t-\t0\n"
+			       "M\t0\t1010\t0\t1\t5\t1\t0\t0\t-\t7\tInner\n");
+	stack = stack_at(0, 0x1010, &count);
+	cr_assert(eq(sz, count, 1));
+	expect_frame(stack[0], "Outer", 0, false);
+	cr_expect(eq(sz, frozen_names_bad_lines(names), 2));
+}
+
+Test(frozen_names, gives_no_inlined_functions_where_there_are_too_many, .fini = close_all)
+{
+	char *text = NULL;
+	size_t size, count;
+	FILE *file = open_memstream(&text, &size);
+
+	fputs(INLINED_HEAD, file);
+	for (int i = 0; i < 65; i++)
+		fprintf(file, "M\t0\t1010\t0\t1\t5\t1\t0\t0\t-\t0\tInner%d\n", i);
+	fputs("L\t0\t1010\t0\t1\t9\t1\t0\t0\t-\t0\n", file);
+	fclose(file);
+	open_text(text);
+	free(text);
+	stack_at(0, 0x1010, &count);
+	cr_expect(eq(sz, count, 1));
+}
+
+Test(frozen_names, gives_no_more_inlined_functions_than_a_stack_has_room_for, .fini = close_all)
+{
+	enum {
+		FRAMES = (1 << 13) - 1
+	};
+	uint32_t *numbers = calloc(FRAMES, sizeof(*numbers)), stack;
+	size_t count;
+
+	open_text(INLINED_HEAD "M\t0\t1010\t0\t1\t5\t1\t0\t0\t-\t0\tInner\n"
+			       "L\t0\t1010\t0\t1\t9\t1\t0\t0\t-\t0\n");
+	for (size_t i = 0; i < FRAMES; i++)
+		cr_assert(frozen_names_frame(names, frames, 7, 0, 0x1010, &numbers[i]) == NULL);
+	cr_assert(frame_table_add_stack(frames, numbers, FRAMES, STACK_END_WHOLE, &stack) == NULL);
+	frame_table_stack(frames, stack, &count);
+	cr_expect(eq(sz, count, FRAMES + 1));
+	free(numbers);
 }
