@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 enum {
-	MOST_BPF_INSTRUCTIONS = 256, /* far more than the programs have */
+	MOST_BPF_INSTRUCTIONS = 512, /* more than the programs have */
 };
 
 struct bpf_code {
@@ -42,9 +42,11 @@ static inline void bpf_code_compute(struct bpf_code *code, uint8_t operation, ui
 					      .imm = number });
 }
 
-static inline void bpf_code_subtract(struct bpf_code *code, uint8_t to, uint8_t from)
+/* `operation`: BPF_ADD, BPF_SUB, ... with a register. */
+static inline void bpf_code_combine(struct bpf_code *code, uint8_t operation, uint8_t to,
+				    uint8_t from)
 {
-	bpf_code_add(code, (struct bpf_insn){ .code = BPF_ALU64 | BPF_SUB | BPF_X,
+	bpf_code_add(code, (struct bpf_insn){ .code = BPF_ALU64 | BPF_X | operation,
 					      .dst_reg = to & 15,
 					      .src_reg = from & 15 });
 }
@@ -87,9 +89,11 @@ static inline size_t bpf_code_jump(struct bpf_code *code, uint8_t condition, uin
 						     .imm = number });
 }
 
-static inline size_t bpf_code_jump_if_equal(struct bpf_code *code, uint8_t left, uint8_t right)
+/* ... with a register. */
+static inline size_t bpf_code_jump_by(struct bpf_code *code, uint8_t condition, uint8_t left,
+				      uint8_t right)
 {
-	return bpf_code_add(code, (struct bpf_insn){ .code = BPF_JMP | BPF_JEQ | BPF_X,
+	return bpf_code_add(code, (struct bpf_insn){ .code = BPF_JMP | BPF_X | condition,
 						     .dst_reg = left & 15,
 						     .src_reg = right & 15 });
 }
@@ -98,12 +102,6 @@ static inline size_t bpf_code_jump_if_equal(struct bpf_code *code, uint8_t left,
 static inline void bpf_code_land(struct bpf_code *code, size_t jump)
 {
 	code->instructions[jump].off = (int16_t)(code->count - jump - 1);
-}
-
-/* The jump goes back to an instruction. */
-static inline void bpf_code_land_at(struct bpf_code *code, size_t jump, size_t instruction)
-{
-	code->instructions[jump].off = (int16_t)((long)instruction - (long)jump - 1);
 }
 
 static inline void bpf_code_call(struct bpf_code *code, int32_t function)

@@ -209,7 +209,7 @@ struct bpf_probe_counts bpf_probe_counts(const struct bpf_probe *probe)
 bool bpf_probe_read(const struct bpf_sample_plan *plan, struct perf_sample *sample)
 {
 	const size_t first = offsetof(struct bpf_slot, number);
-	size_t stack_at = bpf_slot_bytes(plan) - plan->stack_bytes - first;
+	size_t stack_at = bpf_stack_offset(plan) - first;
 	size_t at = sizeof(struct bpf_slot) - first;
 	uint64_t stack_bytes;
 

@@ -14,15 +14,16 @@
  *   r8->number = bpf_get_attach_cookie(r6)
  *   r8->registers = those of r6
  *   r9 = end of the mapping that the stack pointer is in - stack pointer, at most stack_bytes
- *   while (bpf_probe_read_user(r8->stack, r9, stack pointer) && (r9 /= 2) > 511)
- *           ;
+ *   if (bpf_probe_read_user(r8->stack, r9, stack pointer))
+ *           r9 = bytes up to the first page that cannot be read, which are read page by page
  *   r8->stack_bytes = r9
  *   bpf_perf_event_output(r6, outputs, BPF_F_CURRENT_CPU, &r8->number, ...)
  *   r8->is_busy = 0
  *
  * The kernel's own copy of a stack has a fixed size. Where the stack is shorter it runs into the
  * end of the mapping: that page fault costs the target more than the copy, and a register of a
- * sample 50 ns. A read fails where a page of the stack is not present: half of it is tried then.
+ * sample 50 ns. A read fails where a page is not present. The mapping of a thread's stack may go on
+ * behind the stack: what follows was often never touched.
  *
  * The thread may lose its processor in the program, and another one may come: the slot is its own
  * until the sample is written, but for threads that share it by their number.
@@ -47,9 +48,11 @@ enum {
 	/* linux/bpf.h is older than Linux 6.6 on some machines. */
 	ATTACH_UPROBE_MULTI = 48,
 	REGISTERS = 64,
-	KEY = -4,          /* places on the stack of the program */
-	MAPPING_END = -16, /* of the stack's mapping */
-	SMALLEST_READ = 511,
+	KEY = -4,              /* places on the stack of the program */
+	MAPPING_END = -16,     /* of the stack's mapping */
+	WANTED = -24,          /* bytes of the stack */
+	BPF_PAGE_BYTES = 4096, /* the smallest that a kernel has */
+	MOST_PAGES = 17,
 	END_IN_MAPPING = 8, /* vm_end in struct vm_area_struct: the second field since Linux 2.4 */
 };
 
@@ -92,7 +95,7 @@ static const unsigned int stack_pointer = PERF_REG_X86_SP;
 static const unsigned int stack_pointer = PERF_REG_ARM64_SP;
 #endif
 
-static size_t stack_offset(const struct bpf_sample_plan *plan)
+size_t bpf_stack_offset(const struct bpf_sample_plan *plan)
 {
 	return sizeof(struct bpf_slot) +
 	       (size_t)__builtin_popcountll(plan->registers) * sizeof(uint64_t);
@@ -100,7 +103,7 @@ static size_t stack_offset(const struct bpf_sample_plan *plan)
 
 size_t bpf_slot_bytes(const struct bpf_sample_plan *plan)
 {
-	return stack_offset(plan) + plan->stack_bytes;
+	return bpf_stack_offset(plan) + plan->stack_bytes + BPF_PAGE_BYTES; /* for the verifier */
 }
 
 /* ---- parts of programs ------------------------------------------------------------------------
@@ -142,7 +145,7 @@ static void take_from_budget(struct bpf_code *code, struct ends *ends, int count
 	bpf_code_call(code, BPF_FUNC_ktime_get_ns);
 	bpf_code_compute(code, BPF_RSH, BPF_REG_0, EVENT_BUDGET_WINDOW_SHIFT);
 	bpf_code_load(code, BPF_REG_1, BPF_REG_7, offsetof(struct bpf_counters, window));
-	same_window = bpf_code_jump_if_equal(code, BPF_REG_0, BPF_REG_1);
+	same_window = bpf_code_jump_by(code, BPF_JEQ, BPF_REG_0, BPF_REG_1);
 	bpf_code_store(code, BPF_DW, BPF_REG_7, offsetof(struct bpf_counters, window), BPF_REG_0);
 	bpf_code_compute(code, BPF_MOV, BPF_REG_1, 0);
 	bpf_code_store(code, BPF_DW, BPF_REG_7, offsetof(struct bpf_counters, count), BPF_REG_1);
@@ -183,10 +186,63 @@ static void copy_registers(struct bpf_code *code, uint64_t mask)
 	}
 }
 
-/* r9 = bytes of the stack that are copied. Returns the instruction that names end_of_mapping(). */
+/*
+ * Reads one more page, or the part of it that is wanted, behind the r9 bytes that are read. Returns
+ * the jumps that are taken where there is none. The verifier has to see a limit of each size.
+ */
+static void read_page(struct bpf_code *code, const struct bpf_sample_plan *plan, size_t ends[3])
+{
+	size_t is_within;
+
+	bpf_code_load(code, BPF_REG_3, BPF_REG_6, register_offset(stack_pointer));
+	bpf_code_combine(code, BPF_ADD, BPF_REG_3, BPF_REG_9);
+	bpf_code_move(code, BPF_REG_1, BPF_REG_3);
+	bpf_code_compute(code, BPF_AND, BPF_REG_1, BPF_PAGE_BYTES - 1);
+	bpf_code_compute(code, BPF_MOV, BPF_REG_7, BPF_PAGE_BYTES);
+	bpf_code_combine(code, BPF_SUB, BPF_REG_7, BPF_REG_1);
+	bpf_code_load(code, BPF_REG_1, BPF_REG_10, WANTED);
+	bpf_code_combine(code, BPF_SUB, BPF_REG_1, BPF_REG_9);
+	is_within = bpf_code_jump_by(code, BPF_JLE, BPF_REG_7, BPF_REG_1);
+	bpf_code_move(code, BPF_REG_7, BPF_REG_1);
+	bpf_code_land(code, is_within);
+	ends[0] = bpf_code_jump(code, BPF_JEQ, BPF_REG_7, 0);
+	ends[1] = bpf_code_jump(code, BPF_JGT, BPF_REG_7, BPF_PAGE_BYTES);
+	bpf_code_move(code, BPF_REG_1, BPF_REG_8);
+	bpf_code_compute(code, BPF_ADD, BPF_REG_1, (int32_t)bpf_stack_offset(plan));
+	bpf_code_combine(code, BPF_ADD, BPF_REG_1, BPF_REG_9);
+	bpf_code_move(code, BPF_REG_2, BPF_REG_7);
+	bpf_code_call(code, BPF_FUNC_probe_read_user);
+	ends[2] = bpf_code_jump(code, BPF_JNE, BPF_REG_0, 0);
+	bpf_code_combine(code, BPF_ADD, BPF_REG_9, BPF_REG_7);
+}
+
+/* r9 = bytes of the stack that are read; r9 bytes are wanted. Uses r7. */
+static void read_stack(struct bpf_code *code, const struct bpf_sample_plan *plan)
+{
+	const size_t pages = plan->stack_bytes / BPF_PAGE_BYTES + 1;
+	size_t is_read, ends[MOST_PAGES][3];
+
+	bpf_code_store(code, BPF_DW, BPF_REG_10, WANTED, BPF_REG_9);
+	bpf_code_move(code, BPF_REG_1, BPF_REG_8);
+	bpf_code_compute(code, BPF_ADD, BPF_REG_1, (int32_t)bpf_stack_offset(plan));
+	bpf_code_move(code, BPF_REG_2, BPF_REG_9);
+	bpf_code_load(code, BPF_REG_3, BPF_REG_6, register_offset(stack_pointer));
+	bpf_code_call(code, BPF_FUNC_probe_read_user);
+	is_read = bpf_code_jump(code, BPF_JEQ, BPF_REG_0, 0);
+	bpf_code_compute(code, BPF_MOV, BPF_REG_9, 0);
+	for (size_t i = 0; i < pages; i++)
+		read_page(code, plan, ends[i]);
+	for (size_t i = 0; i < pages; i++)
+		for (size_t k = 0; k < 3; k++)
+			bpf_code_land(code, ends[i][k]);
+	bpf_code_land(code, is_read);
+	bpf_code_store(code, BPF_DW, BPF_REG_8, offsetof(struct bpf_slot, stack_bytes), BPF_REG_9);
+}
+
+/* Returns the instruction that names end_of_mapping(). */
 static size_t copy_stack(struct bpf_code *code, const struct bpf_sample_plan *plan)
 {
-	size_t callback, fits, is_read, again, first;
+	size_t callback, fits;
 
 	bpf_code_compute(code, BPF_MOV, BPF_REG_0, 0);
 	bpf_code_store(code, BPF_DW, BPF_REG_10, MAPPING_END, BPF_REG_0);
@@ -201,23 +257,11 @@ static size_t copy_stack(struct bpf_code *code, const struct bpf_sample_plan *pl
 	/* Without an end the difference wraps. */
 	bpf_code_load(code, BPF_REG_9, BPF_REG_10, MAPPING_END);
 	bpf_code_load(code, BPF_REG_1, BPF_REG_6, register_offset(stack_pointer));
-	bpf_code_subtract(code, BPF_REG_9, BPF_REG_1);
+	bpf_code_combine(code, BPF_SUB, BPF_REG_9, BPF_REG_1);
 	fits = bpf_code_jump(code, BPF_JLE, BPF_REG_9, (int32_t)plan->stack_bytes);
 	bpf_code_compute(code, BPF_MOV, BPF_REG_9, (int32_t)plan->stack_bytes);
 	bpf_code_land(code, fits);
-	first = code->count;
-	bpf_code_move(code, BPF_REG_1, BPF_REG_8);
-	bpf_code_compute(code, BPF_ADD, BPF_REG_1, (int32_t)stack_offset(plan));
-	bpf_code_move(code, BPF_REG_2, BPF_REG_9);
-	bpf_code_load(code, BPF_REG_3, BPF_REG_6, register_offset(stack_pointer));
-	bpf_code_call(code, BPF_FUNC_probe_read_user);
-	is_read = bpf_code_jump(code, BPF_JEQ, BPF_REG_0, 0);
-	bpf_code_compute(code, BPF_RSH, BPF_REG_9, 1);
-	again = bpf_code_jump(code, BPF_JGT, BPF_REG_9, SMALLEST_READ);
-	bpf_code_land_at(code, again, first);
-	bpf_code_compute(code, BPF_MOV, BPF_REG_9, 0);
-	bpf_code_land(code, is_read);
-	bpf_code_store(code, BPF_DW, BPF_REG_8, offsetof(struct bpf_slot, stack_bytes), BPF_REG_9);
+	read_stack(code, plan);
 	return callback;
 }
 
@@ -232,7 +276,7 @@ static void put_sample(struct bpf_code *code, const struct bpf_sample_plan *plan
 	bpf_code_move(code, BPF_REG_4, BPF_REG_8);
 	bpf_code_compute(code, BPF_ADD, BPF_REG_4, (int32_t)first);
 	bpf_code_move(code, BPF_REG_5, BPF_REG_9);
-	bpf_code_compute(code, BPF_ADD, BPF_REG_5, (int32_t)(stack_offset(plan) - first));
+	bpf_code_compute(code, BPF_ADD, BPF_REG_5, (int32_t)(bpf_stack_offset(plan) - first));
 	bpf_code_call(code, BPF_FUNC_perf_event_output);
 	bpf_code_compute(code, BPF_MOV, BPF_REG_1, 0);
 	bpf_code_atomic(code, BPF_W, BPF_XCHG, BPF_REG_8, offsetof(struct bpf_slot, is_busy),

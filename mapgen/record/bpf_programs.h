@@ -37,6 +37,8 @@ struct bpf_sample_plan {
 	uint32_t stack_bytes;
 };
 
+/* Where the stack begins in a slot. */
+size_t bpf_stack_offset(const struct bpf_sample_plan *plan);
 size_t bpf_slot_bytes(const struct bpf_sample_plan *plan);
 
 /*

@@ -31,6 +31,9 @@
 
 enum {
 	MOST_ROUNDS = 32, /* searches for threads that were made since the search before */
+	/* The program copies what is used only. An exception that is thrown in a catch block has
+	 * the frames of the first one, some 20 KiB, below its own. */
+	BPF_STACK_BYTES = 60 << 10,
 };
 
 struct probed_process {
@@ -100,7 +103,7 @@ static struct bpf_sample_plan sample_plan(const struct event_probes *probes)
 {
 	const struct perf_event_attr *attr = &probes->events->attributes[EVENT_PROBE];
 
-	return (struct bpf_sample_plan){ attr->sample_regs_user, attr->sample_stack_user };
+	return (struct bpf_sample_plan){ attr->sample_regs_user, BPF_STACK_BYTES };
 }
 
 /* The program copies registers and stack. */

@@ -3,6 +3,7 @@
 //   work N        N rounds in each of four threads: an exception, allocations, a collection, a lock that another thread holds
 //   threads N     makes N threads, each of which throws once
 //   throw N       N exceptions in one thread
+//   again N       in a new thread, N times: an exception, and one more in each of two catch blocks
 //   spin MS       uses the processor for so long
 //   flood S       exceptions and allocations in all threads for S seconds
 //   cost KIND DEPTH N   nanoseconds of one thread's processor time for N events (EventCost.cs)
@@ -42,6 +43,22 @@ static class Events
         catch (OrderException)
         {
             Interlocked.Increment(ref exceptions);
+        }
+    }
+
+    // Exceptions that are thrown in catch blocks: the frames of each stay below those of the next.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void ThrowAgain(int depth)
+    {
+        try
+        {
+            Find(3);
+        }
+        catch (OrderException)
+        {
+            Interlocked.Increment(ref exceptions);
+            if (depth > 0)
+                ThrowAgain(depth - 1);
         }
     }
 
@@ -141,6 +158,13 @@ static class Events
         Console.WriteLine($"{GC.CollectionCount(0)} {GC.CollectionCount(1)} {GC.CollectionCount(2)} {exceptions} {waits}");
     }
 
+    static void InThread(ThreadStart work)
+    {
+        Thread thread = new Thread(work);
+        thread.Start();
+        thread.Join();
+    }
+
     static void Main()
     {
         Throw();
@@ -162,6 +186,8 @@ static class Events
             else if (words[0] == "throw")
                 for (int i = 0; i < count; i++)
                     Throw();
+            else if (words[0] == "again")
+                InThread(() => { for (int i = 0; i < count; i++) ThrowAgain(2); });
             else if (words[0] == "cost")
             {
                 Console.WriteLine(EventCost.Measure(words[1], int.Parse(words[2]), int.Parse(words[3])));
