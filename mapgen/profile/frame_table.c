@@ -250,6 +250,46 @@ struct sym_error *frame_table_add_inlined(struct frame_table *table, const uint3
 	return NULL;
 }
 
+/* The line of a frame is in itself; an inlined function has that of its call in the next one. */
+static void set_call(struct profile_frame *frame, const struct sym_inlined *called)
+{
+	frame->file = called->call_line ? called->call_file : NULL;
+	frame->url = NULL;
+	frame->line = frame->file ? called->call_line : 0;
+	frame->column = frame->file ? called->call_column : 0;
+	frame->quality = frame->file ? SYM_LINE_EXACT : SYM_LINE_NONE;
+	frame->il_offset = 0;
+	frame->has_il_offset = false;
+}
+
+struct sym_error *frame_table_add_answer(struct frame_table *table,
+					 const struct profile_frame *frame,
+					 const struct sym_answer *answer, uint32_t *ret)
+{
+	size_t count = answer->inlined_count <= FRAME_MOST_INLINED ? answer->inlined_count : 0;
+	uint32_t numbers[FRAME_MOST_INLINED + 1];
+	struct profile_frame next = *frame;
+	struct sym_error *error = NULL;
+
+	for (size_t i = 0; !error && i < answer->inlined_count; i++) {
+		const struct sym_inlined *inlined = &answer->inlined[i];
+
+		next.name = *inlined->name ? inlined->name : FRAME_NAME_UNKNOWN;
+		next.is_inlined = true;
+		if (count)
+			error = frame_table_add(table, &next, &numbers[count - i]);
+		set_call(&next, inlined);
+	}
+	next.name = frame->name;
+	next.is_inlined = false;
+	if (!error)
+		error = frame_table_add(table, &next, ret);
+	if (error || !count)
+		return error;
+	numbers[0] = *ret;
+	return frame_table_add_inlined(table, numbers, count + 1, ret);
+}
+
 /* The frames that a number stands for, outermost first. */
 static const uint32_t *frames_of(const struct frame_table *table, const uint32_t *number,
 				 size_t *count_ret)

@@ -67,6 +67,10 @@ struct profile_frame {
 	bool is_inlined; /* into the next outer frame, which has the code */
 };
 
+enum {
+	FRAME_MOST_INLINED = 64 /* into a frame; more are left out */
+};
+
 #define FRAME_NONE UINT32_MAX
 #define STACK_NONE UINT32_MAX
 
@@ -85,6 +89,15 @@ struct sym_error *frame_table_add(struct frame_table *table, const struct profil
  */
 struct sym_error *frame_table_add_inlined(struct frame_table *table, const uint32_t *frames,
 					  size_t count, uint32_t *ret)
+	__attribute__((warn_unused_result));
+
+/*
+ * Number of the frame of an answer and of the functions that are inlined into it. `frame` has all
+ * but the name of the innermost one. Errors: NO_MEMORY, LIMIT.
+ */
+struct sym_error *frame_table_add_answer(struct frame_table *table,
+					 const struct profile_frame *frame,
+					 const struct sym_answer *answer, uint32_t *ret)
 	__attribute__((warn_unused_result));
 
 /* Lives as long as the table, but moves when frames are added. With inlined functions: the frame

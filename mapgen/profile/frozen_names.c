@@ -16,7 +16,6 @@
 #include "libsym/base/hex.h"
 #include "libsym/error.h"
 #include "mapgen/debuginfo/symbolize_client.h"
-#include "mapgen/record/name_table.h"
 
 enum {
 	MOST_FIELDS = 12
@@ -699,7 +698,7 @@ static size_t count_inlined(const struct frozen_names *names, const struct froze
 	       line[-1 - (ptrdiff_t)count].address == line->address &&
 	       line[-1 - (ptrdiff_t)count].from_ns == line->from_ns)
 		count++;
-	return count <= NAME_TABLE_MOST_INLINED ? count : 0;
+	return count <= FRAME_MOST_INLINED ? count : 0;
 }
 
 static struct sym_error *frame_with_line(const struct frozen_names *names,
@@ -707,7 +706,7 @@ static struct sym_error *frame_with_line(const struct frozen_names *names,
 					 const struct frozen_symbol *symbol,
 					 struct frozen_line *line, uint32_t *ret)
 {
-	uint32_t numbers[NAME_TABLE_MOST_INLINED + 1];
+	uint32_t numbers[FRAME_MOST_INLINED + 1];
 	size_t count;
 	struct sym_error *error = NULL;
 

@@ -136,7 +136,7 @@ struct sym_error *recorded_names_open(int fd, const char *path, const struct opt
 	names->has_lines = lines;
 	error = sym_result_create(&names->result);
 	if (!error && lines)
-		error = sym_result_set_fields(names->result, SYM_FIELD_LINES);
+		error = sym_result_set_fields(names->result, SYM_FIELD_LINES | SYM_FIELD_INLINED);
 	if (!error && lines)
 		error = source_urls_create(&names->urls);
 	if (!error)
@@ -289,7 +289,10 @@ static struct sym_error *add_answer(struct recorded_names *names, struct frame_t
 		frame_kind_of(sym_source_text(answer->source), frame.tier, image, answer->kind);
 	if (!frame.is_named)
 		frame.reason = "only the bounds of its function are known";
-	error = frame_table_add(frames, &frame, ret);
+	/* Native code has its lines, but not its inlined functions. */
+	error = frame_kind_is_managed(frame.kind)
+			? frame_table_add_answer(frames, &frame, answer, ret)
+			: frame_table_add(frames, &frame, ret);
 	return error || frame.is_named || !own
 		       ? error
 		       : stripped_frames_add(&names->stripped, own, answer, *ret);

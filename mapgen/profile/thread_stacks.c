@@ -53,64 +53,35 @@ static struct profile_frame make_frame(const struct sym_frame *found,
 	return frame;
 }
 
-/* The line of a frame is in itself; an inlined function has that of its call in the next one. */
-static void set_call(struct profile_frame *frame, const struct sym_inlined *called)
+static struct sym_error *add_frames(struct naming *naming, size_t count)
 {
-	frame->file = called->call_file;
-	frame->line = called->call_line;
-	frame->quality = called->call_line ? SYM_LINE_EXACT : SYM_LINE_NONE;
-}
-
-/* `left` frames have room besides this one. */
-static size_t count_inlined(const struct sym_answer *answer, size_t left)
-{
-	return answer->inlined_count <= left ? answer->inlined_count : 0;
-}
-
-/* Adds a frame behind the functions that are inlined into it. Numbers are written backwards. */
-static struct sym_error *add_frames(struct naming *naming, const struct sym_frame *found,
-				    const struct sym_answer *answer, size_t inlined_count,
-				    uint32_t *numbers)
-{
-	struct profile_frame outer = make_frame(found, answer), frame = outer;
 	struct sym_error *error = NULL;
 
-	for (size_t i = 0; !error && i < inlined_count; i++) {
-		frame.name =
-			*answer->inlined[i].name ? answer->inlined[i].name : FRAME_NAME_UNKNOWN;
-		frame.is_inlined = true;
-		error = frame_table_add(naming->frames, &frame, numbers--);
-		set_call(&frame, &answer->inlined[i]);
+	for (size_t i = 0; !error && i < count; i++) {
+		const struct sym_answer *answer = sym_result_at(naming->result, i);
+		const struct profile_frame frame = make_frame(&naming->found[i], answer);
+
+		error = frame_table_add_answer(naming->frames, &frame, answer,
+					       &naming->numbers[count - 1 - i]);
 	}
-	frame.name = outer.name;
-	frame.is_inlined = false;
-	return error ? error : frame_table_add(naming->frames, &frame, numbers);
+	return error;
 }
 
-static struct sym_error *add_all_frames(struct naming *naming, size_t count,
-					struct thread_stack *item, size_t *total_ret)
+/* An inlined function has what was found of the next outer frame that is not inlined. */
+static struct sym_error *keep_found(const struct naming *naming, size_t count,
+				    struct thread_stack *item)
 {
-	struct sym_error *error = NULL;
-	size_t total = count, at = 0;
+	size_t total;
+	const uint32_t *frames = frame_table_stack(naming->frames, item->stack, &total);
 
-	for (size_t i = 0; i < count; i++)
-		total += count_inlined(sym_result_at(naming->result, i), MOST_FRAMES - total);
 	item->found = calloc(total + 1, sizeof(*item->found));
 	if (!item->found)
 		return &sym_error_no_memory;
-	*total_ret = total;
-	total = count;
-	for (size_t i = 0; !error && i < count; i++) {
-		const struct sym_answer *answer = sym_result_at(naming->result, i);
-		size_t inlined_count = count_inlined(answer, MOST_FRAMES - total);
-
-		error = add_frames(naming, &naming->found[i], answer, inlined_count,
-				   &naming->numbers[*total_ret - 1 - at]);
-		for (size_t k = 0; k <= inlined_count; k++)
-			item->found[at++] = naming->found[i];
-		total += inlined_count;
+	for (size_t i = 0; i < total; i++) {
+		count -= !frame_table_at(naming->frames, frames[i])->is_inlined;
+		item->found[total - 1 - i] = naming->found[count];
 	}
-	return error;
+	return NULL;
 }
 
 /* The call is the instruction before a return address. */
@@ -126,7 +97,7 @@ static struct sym_error *name_stack(struct naming *naming, struct thread_stack *
 {
 	const struct sym_thread *thread = item->thread;
 	enum sym_unwind_end end;
-	size_t count, total = 0;
+	size_t count;
 	struct sym_error *error =
 		sym_unwinder_unwind(naming->unwinder, &thread->registers, &thread->stack,
 				    naming->found, MOST_FRAMES, &count, &end);
@@ -134,10 +105,11 @@ static struct sym_error *name_stack(struct naming *naming, struct thread_stack *
 	if (!error)
 		error = look_up(naming, count);
 	if (!error)
-		error = add_all_frames(naming, count, item, &total);
-	return error ? error
-		     : frame_table_add_stack(naming->frames, naming->numbers, total,
-					     (enum stack_end)end, &item->stack);
+		error = add_frames(naming, count);
+	if (!error)
+		error = frame_table_add_stack(naming->frames, naming->numbers, count,
+					      (enum stack_end)end, &item->stack);
+	return error ? error : keep_found(naming, count, item);
 }
 
 static struct sym_error *name_threads(struct naming *naming, struct thread_stacks *stacks)

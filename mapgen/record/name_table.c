@@ -446,11 +446,13 @@ static struct sym_error *put_places(struct name_table *table, const struct known
 				    uint64_t from_ns)
 {
 	struct place place = *innermost;
+	bool has_room = count_inlined(answer) > 0;
 	struct sym_error *error = NULL;
 
-	for (size_t i = 0; !error && i < count_inlined(answer); i++) {
+	for (size_t i = 0; !error && i < answer->inlined_count; i++) {
 		place.inlined = answer->inlined[i].name;
-		error = put_place(table, &known->key, from_ns, &place);
+		if (has_room)
+			error = put_place(table, &known->key, from_ns, &place);
 		if (!error)
 			error = place_of_call(table, &answer->inlined[i], &place);
 	}

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import zipfile
 
-from harness import Skip, build_environment, build_project, built, expect
+from harness import Skip, build_environment, build_project, built, expect, need
 import shapes
 
 KINDS = 10
@@ -249,6 +249,23 @@ def test_recordings_have_inlined_methods_on_net11(context):
     if why:
         raise Skip(why)
     check_recording(context, ["env", f"DOTNET_ROOT={root}", "DOTNET_ROLL_FORWARD=LatestMajor", f"{root}/dotnet", program()], "inlined-11.trace.zip")
+
+
+def test_perf_data_of_a_live_process_has_inlined_methods(context):
+    """report looks the lines of a plain perf.data up in the process."""
+    need("perf")
+    path = os.path.join(context.scratch, "inlined.data")
+    with Inlining(dotnet10(), DOTNET_RichDebugInfo="1") as process:
+        done = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", "99", "-g", "-p", str(process.pid), "-o", path, "--", "sleep", "1"],
+                              capture_output=True, text=True)
+        if done.returncode:
+            raise Skip(f"perf record: {done.stderr.strip()}")
+        lines = context.mapgen.must("report", "cpu", "--by=line", "--format=folded", "--names=full", "-i", path).stdout.splitlines()
+    chain = next(thread["frames"] for thread in process.threads if thread["name"] == "spinning")
+    wanted = [f"{method}:{line}" for method, line in reversed(chain)]
+    found = [[f"{method_of(frame)}:{frame.rpartition(':')[2].rstrip(')')}" for frame in line.rpartition(" ")[0].split(";")]
+             for line in lines if "Kinds::Spinning" in line]
+    expect(found and all(has_chain(stack, wanted) for stack in found), f"folded: {found[:3]}, not {wanted}")
 
 
 def test_recordings_without_rich_information_have_no_inlined_methods(context):
