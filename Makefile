@@ -318,10 +318,11 @@ check-symsrv: $(SERVER)
 check-failures: $(CLI)
 	@timeout 1200 python3 tests/long/failures.py --build $(BUILD) --quick $(ONLY_WORDS)
 
-## check-long: every place where a call can fail, processes that come and go, what a hostile one may cost, stops under load, damaged copies, a bare root; takes 2 hours
+## check-long: every place where a call can fail, processes that come and go, what a hostile one may cost, stops under load, Ceph, damaged copies, a bare root; takes 2 hours
 check-long: $(CLI) $(SERVER)
 	@status=0; run() { "$$@" || status=1; }; run python3 tests/long/failures.py --build $(BUILD); \
 	run python3 tests/dotnet/live_tests.py --build $(BUILD) --part long; run python3 tests/long/soak.py --build $(BUILD); run python3 tests/long/budgets.py --build $(BUILD); run $(MAKE) STOPS=$(or $(STOPS),3000) ONLY=stop_under_load check-symsrv; run $(MAKE) TEST_OPTIONS=--long ONLY="stopped_store eu_addr2line" check-symsrv; \
+	run $(MAKE) TEST_OPTIONS='--long --store ceph' ONLY="object_store_behind stopped_store" check-symsrv; \
 	run $(MAKE) SAN=1 check-damage; run $(MAKE) check-bare; exit $$status
 
 ## check-bare: ./bootstrap demo and ./bootstrap check in a Debian 12 that has nothing, made by mmdebstrap (ONLY=demo for one)

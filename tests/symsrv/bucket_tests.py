@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A bucket that is full, refuses, is slow or lies: no client gets a wrong or partial body, and no hit fails.
 
-The bucket is a server of these tests, because real ones cannot be made to fail in each of these ways. tier_tests.py has Swift.
+The bucket is a server of these tests, because real ones cannot be made to fail in each of these ways. tier_tests.py has Swift and Ceph.
 """
 import concurrent.futures
 import contextlib

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Live tests of symsrv: hostile upstreams, many clients, crashes, a full disk, real debuginfod clients.
 
-    check_symsrv.py [--program PATH] [--long] [-j N] [--slowest N] [NAME...]
+    check_symsrv.py [--program PATH] [--long] [--store swift|ceph] [-j N] [--slowest N] [NAME...]
 
 Loopback only; every load is bounded in number and time. tests/support/runner.py has the form of the lines.
 """
@@ -30,10 +30,11 @@ def main():
     parser = arguments()
     parser.add_argument("--program", default="build/symsrv-bin/symsrv")
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--store", choices=("swift", "ceph"), default="swift", help="the object store of the tests that have a real one")
     options = parser.parse_args()
     for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "*_tests.py"))):
         importlib.import_module(os.path.basename(path)[:-3])
-    RUN.program, RUN.long = os.path.abspath(options.program), options.long
+    RUN.program, RUN.long, RUN.store = os.path.abspath(options.program), options.long, options.store
 
     def make_context(scratch):
         RUN.scratch = scratch

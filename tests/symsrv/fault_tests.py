@@ -15,7 +15,7 @@ import time
 import symsrv_harness as h
 from fleet_tests import fleet
 from symsrv_harness import RUN, check, equal, need, symsrv, test, upstream
-from tier_tests import swift, tier
+from tier_tests import real_store, tier
 
 STORED = [h.build_id(number) for number in range(400, 410)]
 FRESH = [h.build_id(number) for number in range(420, 450)]
@@ -115,7 +115,7 @@ def a_killed_node_costs_the_others_no_answer():
 
 @test
 def a_skewed_clock_or_a_stopped_store_costs_no_client_an_answer():
-    with swift() as store:
+    with real_store() as store:
         with_a_skewed_clock(store)
         with_a_stopped_store(store, 30 if RUN.long else 3)
 
@@ -153,14 +153,13 @@ def with_a_skewed_clock(store):
         hits.median_ms()
         h.wait_until(lambda: node.metric("symsrv_tier_failed_total") == len(STORED + FRESH), "the metric: " + node.log_text())
         equal(node.metric("symsrv_tier_stored_total"), 0, "uploads")
-        # On a busy machine Swift may be silent for a second as well.
+        # On a busy machine the store may be silent for a second as well.
         lines = [line for line in lines_about(node, "bucket") if "no answer for a second" not in line]
         equal(len(lines), 1, "lines in the log: %s" % lines)
         check("HTTP status 403" in lines[0], lines[0])
 
 
 def with_a_stopped_store(store, stopped_s):
-    servers = ("object", "container", "account", "proxy")
     with upstream(h.serve_files(files_of(STORED + FRESH))) as server:
         with symsrv(*tier(store.url, "--upstream", "debuginfod=" + server.url)) as node:
             for identity in STORED:
@@ -168,7 +167,7 @@ def with_a_stopped_store(store, stopped_s):
             h.wait_until(lambda: node.metric("symsrv_tier_stored_total") == len(STORED), "uploads: " + node.log_text())
             with Hits([node]) as before:
                 pass
-            for name in servers:
+            for name in store.processes:
                 store.signal(name, signal.SIGSTOP)
             begun = time.monotonic()
             try:
@@ -186,7 +185,7 @@ def with_a_stopped_store(store, stopped_s):
                 lines = lines_about(node, "bucket")
                 equal(len(lines), 1, "lines in the log: %s" % lines)
             finally:
-                for name in servers:
+                for name in store.processes:
                     store.signal(name, signal.SIGCONT)
             print_medians("the store is stopped for %.0f s" % (time.monotonic() - begun), before, during)
             print("      objects that were not here: the first %.0f ms, the median %.0f ms" % (cold_ms[0], statistics.median(cold_ms)))

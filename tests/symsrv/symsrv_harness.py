@@ -249,6 +249,7 @@ class Run:
 
     program = scratch = None
     long = False
+    store = "swift"
 
 
 RUN = Run

@@ -1,18 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""An object store behind the disk: Swift's S3, which checks signatures and checksums."""
+"""An object store behind the disk: Swift's S3 or Ceph's (check_symsrv.py --store), which check signatures and checksums."""
 import hashlib
 import os
 import signal
 import socket
 import tempfile
+import threading
 
 import symsrv_harness as h
-from swift_server import ACCESS_KEY, SECRET_KEY, Swift
+from ceph_server import Ceph
+from fleet_tests import ask_at_once, fleet
+from s3_store import ACCESS_KEY, SECRET_KEY
+from swift_server import Swift
 from symsrv_harness import RUN, check, equal, good_upstream, symsrv, test, upstream
 
 
-def swift():
-    return Swift(tempfile.mkdtemp(prefix="swift-", dir=RUN.scratch))
+STORES = {"swift": Swift, "ceph": Ceph}
+
+
+def real_store():
+    return STORES[RUN.store](tempfile.mkdtemp(prefix=RUN.store + "-", dir=RUN.scratch))
 
 
 def credentials(secret=SECRET_KEY, name="credentials"):
@@ -32,19 +39,17 @@ def path_of(key):
 
 
 def stored_in(store, key):
-    """The object file in the bucket that ends with the record of `key`, or None."""
-    for path in store.objects():
-        with open(path, "rb") as file:
-            body = file.read()
-        if ("\nkey: %s\n" % key).encode() in body[-600:]:
-            return body
-    return None
+    """The object file in the bucket. It ends with the record of `key`."""
+    body = store.object(path_of(key))
+    check(body and ("\nkey: %s\n" % key).encode() in body[-600:], "the bucket has " + key)
+    return body
 
 
 @test
 def an_object_store_behind_the_disk():
-    with swift() as store:
+    with real_store() as store:
         serves_a_node_with_an_empty_disk(store)
+        a_fleet_asks_its_upstream_once(store)
         a_better_file_is_not_replaced(store)
         failures_of_the_bucket_cost_no_client_an_answer(store)
 
@@ -57,7 +62,7 @@ def serves_a_node_with_an_empty_disk(store):
                 equal(first.debuginfo(identity)[2], h.make_elf(identity, 100000), "from the upstream")
             equal(first.debuginfo(gone)[1]["cache-control"], "max-age=30", "a certain miss")
             h.wait_until(lambda: first.metric("symsrv_tier_stored_total") == 2, "uploads: " + first.log_text())
-        # Without an upstream: a busy Swift may take longer than the server waits before it asks that too.
+        # Without an upstream: a busy store may take longer than the server waits before it asks that too.
         with symsrv(*tier(store.url)) as second:
             status, headers, body = second.debuginfo(one)
             equal((status, body), (200, h.make_elf(one, 100000)), "from the bucket")
@@ -66,10 +71,35 @@ def serves_a_node_with_an_empty_disk(store):
         good, other = stored_in(store, "debuginfo/" + one), stored_in(store, "debuginfo/" + two)
         check(good.startswith(h.make_elf(one, 100000)), "the object file with its record")
         for forged in (other, good[:5000] + b"X" + good[5001:], good[:-20], b"x"):
-            equal(store.curl("PUT", path_of("debuginfo/" + one), body=forged), "200", "forged")
+            equal(store.request("PUT", path_of("debuginfo/" + one), body=forged), "200", "forged")
             with symsrv(*tier(store.url, "--upstream", "debuginfod=" + server.url)) as third:
                 equal(third.debuginfo(one)[2], h.make_elf(one, 100000), "forged objects are not served")
                 h.wait_until(lambda: third.metric("symsrv_tier_stored_total") == 1, "the good one replaces the forged one")
+
+
+def a_fleet_asks_its_upstream_once(store):
+    """3,000 requests to three nodes for an object that neither they nor the bucket have."""
+    identity, miss, answer_now = h.build_id(96), h.build_id(97), threading.Event()
+    path, whole = "/buildid/%s/debuginfo" % identity, h.make_elf(identity, 20000)
+    serve = h.serve_files({path: whole})
+
+    def answer(handler):
+        answer_now.wait(h.WAIT_S)
+        serve(handler)
+
+    with upstream(answer) as server:
+        with fleet(3, *tier(store.url, "--upstream", "debuginfod=" + server.url)) as nodes:
+            answers = ask_at_once(nodes, path, 3000, answer_now)
+            equal({(text[:15], text[text.index(b"\r\n\r\n") + 4:]) for text in answers}, {(b"HTTP/1.1 200 OK", whole)}, "answers")
+            for node in nodes + nodes:
+                status, headers, _ = node.debuginfo(miss)
+                equal((status, headers["cache-control"]), (404, "max-age=30"), "a certain miss")
+            h.wait_until(lambda: sum(node.metric("symsrv_tier_stored_total") for node in nodes) == 1, "one upload")
+        equal(server.count(path), 1, "requests to the upstream for the object")
+        equal(server.count("/buildid/%s/debuginfo" % miss), 1, "requests to the upstream for the miss")
+    check(stored_in(store, "debuginfo/" + identity).startswith(whole), "the object file")
+    with symsrv(*tier(store.url)) as program:
+        equal(program.debuginfo(identity)[2], whole, "from the bucket, to a node with an empty disk")
 
 
 def a_better_file_is_not_replaced(store):
@@ -83,11 +113,11 @@ def a_better_file_is_not_replaced(store):
             h.wait_until(lambda: program.metric("symsrv_tier_stored_total") == 1, "upload")
     with upstream(h.serve_files({path: worse})) as server:
         with symsrv(*tier(store.url, "--upstream", "debuginfod=" + server.url)) as program:
-            store.signal("object", signal.SIGSTOP)
+            store.signal(store.storage, signal.SIGSTOP)
             try:
                 equal(program.debuginfo(identity)[2], worse, "while the bucket hangs")
             finally:
-                store.signal("object", signal.SIGCONT)
+                store.signal(store.storage, signal.SIGCONT)
             h.wait_until(lambda: program.metric("symsrv_tier_kept_total") == 1, "not uploaded: " + program.log_text())
     check(stored_in(store, "debuginfo/" + identity).startswith(better), "the bucket keeps the better file")
 
@@ -117,9 +147,9 @@ def failures_of_the_bucket_cost_no_client_an_answer(store):
                         text = program.log_text()
                         check("SignatureDoesNotMatch" in text, text)
         with symsrv(*tier(store.url, *ask)) as program:
-            store.stop("object")
+            store.stop(store.storage)
             for number in range(87, 90):
-                equal(program.debuginfo(h.build_id(number))[2], h.make_elf(h.build_id(number)), "without the object server")
+                equal(program.debuginfo(h.build_id(number))[2], h.make_elf(h.build_id(number)), "without the storage")
 
 
 @test
