@@ -6,7 +6,7 @@
  *
  * "cpu" repeats in one process, where both use memory that was used before. "first" runs each in a
  * process of its own, like a command: both use fresh memory. Then it measures the debug information
- * of all methods in the same way, and look-ups of the methods, as a user of the library makes them.
+ * of all methods in the same way.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -308,82 +308,6 @@ static struct sym_error *measure_debug(uint64_t base)
 	return NULL;
 }
 
-/* ---- looking up ---------------------------------------------------------------------- */
-
-enum {
-	LOOK_UPS = 200000,
-	BATCH = 1000,
-	LOOK_UP_ROUNDS = 5
-};
-
-static struct sym_error *time_look_ups(struct sym_resolver *resolver, const uint64_t *addresses,
-				       size_t batch, double *ret)
-{
-	struct sym_result *result = NULL;
-	struct sym_error *error = sym_result_create(&result);
-	double best = 0;
-
-	for (int round = 0; round < LOOK_UP_ROUNDS; round++) {
-		double begin = seconds();
-
-		for (size_t i = 0; !error && i < LOOK_UPS; i += batch)
-			error = sym_resolver_resolve(resolver, addresses + i, batch, result);
-		least(&best, seconds() - begin);
-	}
-	*ret = best / LOOK_UPS * 1e9;
-	sym_result_destroy(result);
-	return error;
-}
-
-/* For random addresses in methods of the runtime. */
-static struct sym_error *time_resolver(struct sym_snapshot *snapshot, struct sym_symbols *symbols)
-{
-	uint64_t *starts = malloc(sym_symbols_count(symbols) * sizeof(*starts));
-	uint64_t *addresses = malloc(LOOK_UPS * sizeof(*addresses));
-	struct sym_resolver *resolver = NULL;
-	struct sym_error *error = sym_resolver_create(snapshot, &resolver);
-	double single = 0, batch = 0;
-	size_t count = 0;
-
-	for (size_t i = 0; i < sym_symbols_count(symbols); i++) {
-		const struct sym_symbol *symbol = sym_symbols_at(symbols, i);
-
-		if (symbol->source == SYM_SOURCE_RUNTIME && symbol->kind == SYM_SYMBOL_FUNCTION)
-			starts[count++] = symbol->start;
-	}
-	for (size_t i = 0; count && i < LOOK_UPS; i++)
-		addresses[i] = starts[noise() % count];
-	if (!error && count)
-		error = time_look_ups(resolver, addresses, 1, &single);
-	if (!error && count)
-		error = time_look_ups(resolver, addresses, BATCH, &batch);
-	if (!error && count) {
-		printf("contract/%zu-methods/", count);
-		figure("look_up_single", single, 0, (struct bench_goal){ .most = 40 }, "ns");
-		printf("contract/%zu-methods/", count);
-		figure("look_up_batch", batch, 0, (struct bench_goal){ .most = 20 }, "ns");
-	}
-	sym_resolver_destroy(resolver);
-	free(starts);
-	free(addresses);
-	return error;
-}
-
-static struct sym_error *look_up(void)
-{
-	struct sym_snapshot *snapshot = NULL;
-	struct sym_symbols *symbols = NULL;
-	struct sym_error *error = sym_snapshot_open(pid, NULL, &snapshot);
-
-	if (!error)
-		error = sym_snapshot_symbols(snapshot, 0, &symbols);
-	if (!error)
-		error = time_resolver(snapshot, symbols);
-	sym_symbols_destroy(symbols);
-	sym_snapshot_close(snapshot);
-	return error;
-}
-
 int main(int argc, char **argv)
 {
 	static double ours[MAX_ROUNDS], peer[MAX_ROUNDS];
@@ -426,8 +350,6 @@ int main(int argc, char **argv)
 	printf("contract/%zu-methods/calls ours=%zu peer=- ratio=- goal=499 %s\n", methods,
 	       call_count, call_count < 500 ? "ok" : "short");
 	error = measure_debug(base);
-	if (!error)
-		error = look_up();
 	if (error)
 		fprintf(stderr, "bench_contract: %s\n", sym_error_message(error));
 	sym_error_destroy(error);
