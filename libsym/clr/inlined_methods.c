@@ -14,7 +14,6 @@
 #include "libsym/limits.h"
 
 enum {
-	MOST_IL_BYTES = 1 << 16, /* longer code is not searched */
 	MOST_SIGNATURE_BYTES = 1 << 16
 };
 
@@ -26,7 +25,6 @@ struct inlined_methods {
 	struct methods *methods;
 	struct buf signature; /* room for comparisons */
 	bool no_memory;
-	uint8_t il[MOST_IL_BYTES];
 };
 
 struct sym_error *inlined_methods_create(struct remote_memory *memory, const struct layout *layout,
@@ -100,32 +98,8 @@ struct sym_error *inlined_chain_create(const struct inline_tree *tree,
 
 /* ---- calls -------------------------------------------------------------------------- */
 
-/* The IL of a method; 0 when it has none, is too long, or remote_state() is set. */
-static uint32_t read_il(struct inlined_methods *inlined, const struct method_description *method)
-{
-	struct remote_memory *memory = inlined->memory;
-	const struct module *module = method->type->module;
-	uint32_t rva = metadata_method_rva(module->metadata, method->rid), code_bytes = 0;
-	uint8_t header[IL_HEADER_BYTES] = { 0 };
-	uint32_t header_bytes = IL_TINY_HEADER_BYTES;
-	uint64_t address = rva ? module_rva_address(memory, module, rva, header_bytes) : 0;
-
-	if (!address)
-		return 0;
-	header[0] = remote_u8(memory, address);
-	if (!il_is_tiny(header[0])) {
-		header_bytes = IL_HEADER_BYTES;
-		remote_read(memory, address, header, header_bytes);
-	}
-	if (remote_state(memory) != REMOTE_OK || !il_code_bytes(header, &code_bytes) ||
-	    code_bytes > sizeof(inlined->il) ||
-	    !remote_read(memory, address + header_bytes, inlined->il, code_bytes))
-		return 0;
-	return code_bytes;
-}
-
 /* UINT32_MAX: unknown. The IL is that of the caller. */
-static uint32_t find_call(struct inlined_methods *inlined, uint32_t il_bytes,
+static uint32_t find_call(struct inlined_methods *inlined, const uint8_t *il, uint32_t il_bytes,
 			  const struct method_description *caller,
 			  const struct method_description *callee,
 			  const struct inlined_frame *frame)
@@ -137,7 +111,7 @@ static uint32_t find_call(struct inlined_methods *inlined, uint32_t il_bytes,
 	struct il_call call;
 	size_t at = 0;
 
-	while (il_next_call(inlined->il, il_bytes, &at, &call)) {
+	while (il_next_call(il, il_bytes, &at, &call)) {
 		enum method_call_match match =
 			method_call_compare(metadata, &call, &called, &inlined->signature);
 
@@ -193,6 +167,7 @@ static bool read_frames(struct inlined_methods *inlined, struct inlined_chain *c
 	for (uint32_t i = 0; i < chain->count; i++) {
 		struct inlined_frame *frame = &chain->frames[i];
 		enum method_outcome outcome;
+		const uint8_t *il;
 		uint32_t il_bytes;
 
 		callee = method;
@@ -209,12 +184,12 @@ static bool read_frames(struct inlined_methods *inlined, struct inlined_chain *c
 		frame->rid = method.rid;
 		frame->module = method.type->module->address;
 		module_place_read(inlined->memory, inlined->layout, frame->module, &frame->place);
-		il_bytes = read_il(inlined, &method);
+		il = methods_read_il(inlined->methods, &method, &il_bytes);
 		if (remote_state(inlined->memory) == REMOTE_PENDING)
 			return false;
-		frame->il_offset =
-			i ? find_call(inlined, il_bytes, &method, &callee, &chain->frames[i - 1])
-			  : chain->il_offset;
+		frame->il_offset = i ? find_call(inlined, il, il_bytes, &method, &callee,
+						 &chain->frames[i - 1])
+				     : chain->il_offset;
 		if (!i && chain->il_offset >= il_bytes) {
 			chain->failure = "the debug information of an inlined method is not of its "
 					 "IL";

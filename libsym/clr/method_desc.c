@@ -451,11 +451,8 @@ const char *methods_only_tier(const struct method_description *description)
 		       : "Optimized";
 }
 
-/*
- * True when the method has a call marked "tail.". The JIT optimizes such a method at once and
- * records that nowhere. Unreadable code counts as having none.
- */
-static bool has_tail_call(struct methods *methods, const struct method_description *description)
+const uint8_t *methods_read_il(struct methods *methods,
+			       const struct method_description *description, uint32_t *count_ret)
 {
 	struct remote_memory *memory = methods->memory;
 	const struct module *module = description->type->module;
@@ -464,16 +461,31 @@ static bool has_tail_call(struct methods *methods, const struct method_descripti
 	uint32_t header_bytes = IL_TINY_HEADER_BYTES;
 	uint64_t address = rva ? module_rva_address(memory, module, rva, header_bytes) : 0;
 
+	*count_ret = 0;
 	if (!address)
-		return false;
+		return methods->il;
 	header[0] = remote_u8(memory, address);
 	if (!il_is_tiny(header[0])) {
 		header_bytes = IL_HEADER_BYTES;
 		remote_read(memory, address, header, header_bytes);
 	}
-	return il_code_bytes(header, &code_bytes) && code_bytes <= sizeof(methods->il) &&
-	       remote_read(memory, address + header_bytes, methods->il, code_bytes) &&
-	       il_has_tail_call(methods->il, code_bytes);
+	if (remote_state(memory) == REMOTE_OK && il_code_bytes(header, &code_bytes) &&
+	    code_bytes <= sizeof(methods->il) &&
+	    remote_read(memory, address + header_bytes, methods->il, code_bytes))
+		*count_ret = code_bytes;
+	return methods->il;
+}
+
+/*
+ * True when the method has a call marked "tail.". The JIT optimizes such a method at once and
+ * records that nowhere. Unreadable code counts as having none.
+ */
+static bool has_tail_call(struct methods *methods, const struct method_description *description)
+{
+	uint32_t count;
+	const uint8_t *il = methods_read_il(methods, description, &count);
+
+	return il_has_tail_call(il, count);
 }
 
 /* The tier of code without a version node. `has_others`: the method has version nodes. */

@@ -86,6 +86,13 @@ enum method_outcome methods_write_name(struct methods *methods, uint64_t method_
 bool methods_last_was_dynamic(const struct methods *methods);
 
 /*
+ * The IL of a method whose row was found, valid until the next is read. *count_ret in bytes: 0 when
+ * it has none, is too long, or remote_state() is set.
+ */
+const uint8_t *methods_read_il(struct methods *methods,
+			       const struct method_description *description, uint32_t *count_ret);
+
+/*
  * The tier of a method that is compiled once: not optimized ("MinOptJitted"), because its module
  * was built for debugging or it has that attribute. For a method whose row was found.
  */
