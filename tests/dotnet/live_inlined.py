@@ -229,7 +229,8 @@ def check_recording(context, command, name):
     expect(any(has_chain(stack, [method for method, _ in reversed(chain)]) for stack in stacks), f"flame: {stacks}")
     rows = json.loads(context.mapgen.must("report", "cpu", "--by=line", "--format=json", "-i", path).stdout)["views"][0]["rows"]
     totals = {(method_of(row["full_name"]), row["line"]): row["total_samples"] for row in rows}
-    expect(all(totals.get(frame, 0) > 50 for frame in chain), f"rows by line: {totals}")
+    samples = sum(int(count) for _, _, count in spinning)
+    expect(all(totals.get(frame) == samples for frame in chain), f"rows by line, not {samples}: {totals}")
     marked = {method_of(row["full_name"]) for row in rows if row.get("inlined")}
     expect(marked == {method for method, _ in chain[:-1]}, f"marked as inlined: {marked}")
     text = context.mapgen.must("report", "cpu", "--by=line", "-i", path).stdout
