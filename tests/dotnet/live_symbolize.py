@@ -454,7 +454,7 @@ def test_symbolize_names_what_was_compiled_before_its_process_ended(context):
                            "nothing is compiled", pause=0.1)
                 theirs = {address: method for address, method in read_methods(sample.map_path)[0].items()
                           if address not in known and b"dynamicClass" not in method[1]}
-                time.sleep(2)  # it tells in turns, and is asked in turns
+                time.sleep(4)  # it tells in turns, and is asked in turns
                 sample.end()
                 lines = process.communicate("".join(f"{address:#x}\n" for address in theirs), timeout=60)[0].splitlines()
             finally:

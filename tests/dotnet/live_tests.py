@@ -19,7 +19,7 @@ PARTS = {
                 "live_watch", "live_refresh", "live_core", "live_shapes", "live_perfinfo", "live_deleted", "live_frameworks", "live_musl", "live_newest"),
     "tools": ("live_frames", "live_nothing_set", "live_demo", "live_bcc", "live_bcc_tools", "live_bcc_table", "live_symbolize",
               "live_profiler", "live_perf_fix", "live_perf_forms", "live_perf_native", "live_perf_annotate",
-              "live_standin", "live_jitdump", "live_stack", "live_lines", "live_inlined", "live_text_lines", "live_source_link", "live_perf_data_lines", "live_record", "live_events"),
+              "live_standin", "live_jitdump", "live_text_lines", "live_source_link", "live_perf_data_lines"),
     "long": ("long_record", "long_names", "long_event_views", "long_lines"),
 }
 EVERY_TIME = ("runtime", "tools")
