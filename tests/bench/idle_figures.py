@@ -11,8 +11,6 @@ import contextlib
 import glob
 import os
 import re
-import resource
-import shutil
 import socket
 import statistics
 import sys
@@ -22,7 +20,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "symsrv"))
 import symsrv_harness as h  # noqa: E402
-from server_figures import debuginfod, make_library, nginx, wait_for, wrk  # noqa: E402
+from server_figures import debuginfod, has_peers, make_library, nginx, wait_for, wrk  # noqa: E402
 
 IDLE_S = 1
 COUNTS = (1000, 5000)
@@ -160,12 +158,8 @@ def main():
     parser.add_argument("--before", help="an older symsrv")
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    os.environ["PATH"] += ":/usr/sbin:/sbin"
-    missing = [tool for tool in ("wrk", "nginx", "debuginfod", "gcc") if not shutil.which(tool)]
-    if missing:
-        print("figures of idle connections: not installed:", ", ".join(missing))
+    if not has_peers("idle connections"):
         return
-    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with tempfile.TemporaryDirectory(prefix="bench-idle-") as directory, contextlib.ExitStack() as stack:
         os.chmod(directory, 0o755)
         files = os.path.join(directory, "files")

@@ -242,18 +242,24 @@ def slow_client_figure(program, directory, seconds):
                   note=f"refused={refused} seconds={seconds} ")
 
 
+def has_peers(word):
+    """Are the other servers and the load generator here? Prints what is missing; permits as many open files as may be."""
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
+    missing = [tool for tool in ("wrk", "nginx", "debuginfod", "gcc") if not shutil.which(tool)]
+    if missing:
+        print(f"figures of {word}: not installed:", ", ".join(missing))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    return not missing
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
     parser.add_argument("--seconds", type=int, default=60, help="of each attack with slow clients")
     parser.add_argument("--only")
     options = parser.parse_args()
-    os.environ["PATH"] += ":/usr/sbin:/sbin"
-    missing = [tool for tool in ("wrk", "nginx", "debuginfod", "gcc") if not shutil.which(tool)]
-    if missing:
-        print("figures of symsrv: not installed:", ", ".join(missing))
+    if not has_peers("symsrv"):
         return
-    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     directory = tempfile.mkdtemp(prefix="bench-symsrv-")
     os.chmod(directory, 0o755)
     try:
