@@ -68,23 +68,43 @@ def one_at_a_time(directory):
         yield
 
 
-@functools.cache
-def _sources_digest():
-    """Equal for equal sources of all C# projects and an equal SDK."""
-    digest = hashlib.sha256((sdk_version() or "").encode())
+def _sources():
+    """Paths, from the checkout's top, of the files of all C# projects."""
     for top in ("fixtures/src", "tests/dotnet"):
         for directory, directories, names in sorted(os.walk(os.path.join(ROOT, top))):
             directories[:] = sorted(name for name in directories if name not in ("bin", "obj"))
             for name in sorted(names):
                 if name.endswith((".cs", ".csproj", ".fs", ".fsproj", ".props", ".targets", ".il")):
-                    with open(os.path.join(directory, name), "rb") as file:
-                        digest.update(name.encode() + b"\0" + file.read())
+                    yield os.path.relpath(os.path.join(directory, name), ROOT)
+
+
+@functools.cache
+def _sources_digest():
+    """Equal for equal sources of all C# projects and an equal SDK."""
+    digest = hashlib.sha256((sdk_version() or "").encode())
+    for path in _sources():
+        with open(os.path.join(ROOT, path), "rb") as file:
+            digest.update(path.encode() + b"\0" + file.read())
     return digest.hexdigest()[:12]
 
 
 def built(name):
     """Directory for what is built of the C# projects. It is outside the checkout, so that the next checkout finds it too."""
     return os.path.join(CACHE, "built", _sources_digest(), name)
+
+
+@functools.cache
+def copy_of_sources():
+    """Directory with a copy of the sources. It lives as long as what is built of it: a PDB names the files that were compiled."""
+    copy = built("sources")
+    with one_at_a_time(copy):
+        for path in _sources():
+            target = os.path.join(copy, path)
+            if not os.path.exists(target):
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                shutil.copyfile(os.path.join(ROOT, path), target + ".new")
+                os.rename(target + ".new", target)
+    return copy
 
 
 def build_project(project, artifacts, *properties):
@@ -97,7 +117,7 @@ def build_project(project, artifacts, *properties):
         if os.path.exists(done_before):
             return None
         done = subprocess.run(
-            ["dotnet", "build", os.path.join(ROOT, project), "-c", "Release", "-v", "q", "-nodeReuse:false",
+            ["dotnet", "build", os.path.join(copy_of_sources(), project), "-c", "Release", "-v", "q", "-nodeReuse:false",
              "--artifacts-path", artifacts, *properties],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, env=build_environment())
     if done.returncode:

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 
-from harness import expect
+from harness import copy_of_sources, expect
 import live_lines
 
 SERVER = "https://example.com/store/4d38"
@@ -24,7 +24,7 @@ def urls_of(context, lines):
 
 
 def test_lines_have_the_url_that_the_build_named(context):
-    sources = os.path.abspath("fixtures/src")
+    sources = os.path.join(copy_of_sources(), "fixtures/src")
     with live_lines.Lines([shutil.which("dotnet"), linked_program(context, {f"{sources}/*": f"{SERVER}/*"})]) as lines:
         answers = urls_of(context, lines)
         own = [answer for answer in answers if answer["file"] == f"{sources}/lines/Lines.cs"]
@@ -42,7 +42,7 @@ def test_lines_have_the_url_that_the_build_named(context):
 
 def test_hostile_source_link_gives_no_url(context):
     """A compiler accepts any JSON."""
-    sources = os.path.abspath("fixtures/src")
+    sources = os.path.join(copy_of_sources(), "fixtures/src")
     documents = {f"{sources}/*": "javascript:alert(1)//*", "/elsewhere/*": f"{SERVER}/*"}
     with live_lines.Lines([shutil.which("dotnet"), linked_program(context, documents)]) as lines:
         answers = urls_of(context, lines)
@@ -54,7 +54,7 @@ def test_hostile_source_link_gives_no_url(context):
 
 def test_recordings_have_urls(context):
     """The program is gone when the report is made. A recording has frames of threads that run, so it begins with the program."""
-    sources, path = os.path.abspath("fixtures/src"), os.path.join(context.scratch, "linked.trace.zip")
+    sources, path = os.path.join(copy_of_sources(), "fixtures/src"), os.path.join(context.scratch, "linked.trace.zip")
     program = linked_program(context, {f"{sources}/*": f"{SERVER}/*"})
     with live_lines.Lines([context.mapgen.program, "record", "-o", path, "--", shutil.which("dotnet"), program]) as lines:
         lines.process.stdin.write("\n")
