@@ -33,11 +33,11 @@
 #include "libsym/base/hash.h"
 #include "libsym/error.h"
 #include "mapgen/cli/monotonic.h"
-#include "mapgen/record/held_switches.h"
 #include "mapgen/record/present_records.h"
 #include "mapgen/record/recorded_kernel.h"
 #include "mapgen/record/recorded_process.h"
 #include "mapgen/record/ring_order.h"
+#include "mapgen/record/short_waits.h"
 #include "mapgen/record/stack_log.h"
 #include "mapgen/record/thread_id.h"
 
@@ -77,8 +77,8 @@ struct recorder {
 	struct sym_budget *budget;
 	struct recorded_kernel kernel;
 	struct ring_order order;
-	struct held_switches *held; /* NULL: every context switch gets its stack at once */
-	struct buf waiting;         /* struct waiting_sample; for the end of the step */
+	struct short_waits *held; /* NULL: every context switch gets its stack at once */
+	struct buf waiting;       /* struct waiting_sample; for the end of the step */
 	bool is_second_look;
 	bool is_system_wide;
 };
@@ -94,7 +94,7 @@ void recorder_destroy(struct recorder *recorder)
 	if (!recorder)
 		return;
 	HASH_DESTROY(recorder->processes, entry_destroy);
-	held_switches_destroy(recorder->held);
+	short_waits_destroy(recorder->held);
 	ring_order_deinit(&recorder->order);
 	event_set_deinit(&recorder->events);
 	event_probes_deinit(&recorder->probes);
@@ -130,8 +130,8 @@ struct sym_error *recorder_create(const struct event_plan *plan, struct sym_budg
 	if (error)
 		return error;
 	if (plan->shortest_wait_us > 1)
-		error = held_switches_create(plan->shortest_wait_us * UINT64_C(1000),
-					     take_held_switch, recorder, &recorder->held);
+		error = short_waits_create(plan->shortest_wait_us * UINT64_C(1000),
+					   take_held_switch, recorder, &recorder->held);
 	if (error)
 		return error;
 	perf_writer_begin(&recorder->writer, perf_data, keeps_stacks);
@@ -452,7 +452,7 @@ static struct sym_error *write_sample(struct recorder *recorder, enum kernel_eve
 	record = perf_writer_make_sample(&recorder->writer, attr, header, sample, part.frames,
 					 part.count);
 	if (kind == EVENT_SWITCH && recorder->held)
-		return held_switches_begin(recorder->held, sample->tid, sample->time_ns, record);
+		return short_waits_begin(recorder->held, sample->tid, sample->time_ns, record);
 	perf_writer_put(&recorder->writer, record, record->size);
 	return NULL;
 }
@@ -624,7 +624,7 @@ static struct sym_error *end_wait(struct recorder *recorder, const struct perf_e
 	    !perf_sample_read_id(&recorder->events.attributes[EVENT_CPU], header, header->size,
 				 &id))
 		return NULL;
-	return held_switches_end(recorder->held, id.tid, id.time_ns);
+	return short_waits_end(recorder->held, id.tid, id.time_ns);
 }
 
 /* The events of probes have other ids in the file. */
@@ -790,11 +790,11 @@ struct sym_error *recorder_finish(struct recorder *recorder, const char *command
 	if (!error)
 		error = take_waiting(recorder, 0);
 	if (!error && recorder->held)
-		error = held_switches_finish(recorder->held, (uint64_t)(monotonic_seconds() * 1e9));
+		error = short_waits_finish(recorder->held, (uint64_t)(monotonic_seconds() * 1e9));
 	if (error)
 		return error;
 	if (recorder->held)
-		recorder->counts.short_waits = held_switches_short_count(recorder->held);
+		recorder->counts.short_waits = short_waits_count(recorder->held);
 	recorder->writer.ring_from_ns = from_ns;
 	return end_file(recorder, command_line);
 }

@@ -1,5 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines that name the process of the stacks before or behind them. */
+/*
+ * Lines that name the process or the thread of a stack. The frames stand on other lines.
+ *
+ *     perf script     web 27737/27756 [001] 568.578983:     250000 cycles:
+ *                     the ids are in front of the time; without a time other signs must
+ *                     make them certain (timeless_head())
+ *     perf trace           0.000 ( 0.040 ms): web/27756 futex(uaddr: 0x7f...)
+ *     gdb, lldb       Thread 3 (Thread 0x7f... (LWP 27756)):
+ *     eu-stack        PID 27737 - process
+ *     trace-bpfcc     27737   27756   web   sys_futex
+ *                     a row below a heading, which says whether a time comes first
+ *     other bcc           -                web (27737)
+ *                     behind the frames: the only form whose process follows its stack
+ *
+ * A program chooses the name of its thread. So each reader looks for the parts that the tool wrote,
+ * and takes the name as any text.
+ */
 #include "mapgen/stacktext/stack_forms.h"
 
 static void trim_end(struct stack_span *span)

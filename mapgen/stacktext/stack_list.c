@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines that hold several frames. */
+/*
+ * Lines that hold several frames.
+ *
+ *     folded          web;main;0x7f12345678;[unknown] 42
+ *     key of a map    @[0x7f12345678, 0x7f87654321]: 42         bpftrace; may take several lines
+ *     babeltrace2     [12:00:00.1] ... { vpid = 27737, ip = 0x7F12345678 }, { ... }
+ *     list            0x7f12345678 0x7f87654321, 0x7f00001234
+ *
+ * The innermost frame of a stack is an instruction, every other one is the address behind a call.
+ * Only a folded line and an array of babeltrace2 say which frame is the innermost.
+ */
 #include "mapgen/stacktext/stack_forms.h"
 
 static bool is_count(struct stack_span word)

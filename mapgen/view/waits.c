@@ -7,64 +7,11 @@
 #include "libsym/base/grow.h"
 #include "libsym/base/hash.h"
 #include "libsym/error.h"
+#include "mapgen/profile/wait_cause.h"
 #include "mapgen/view/frame_groups.h"
 #include "mapgen/view/frame_text.h"
 
-/* The first that is part of a name of the stack holds: what .NET says before what the system says,
- * because everything ends in a futex. */
-static const struct {
-	const char *part, *cause;
-} causes[] = {
-	{ "Thread::Sleep", "sleep" },
-	{ "Thread::Join", "end of a thread" },
-	{ "Monitor::Wait", "Monitor.Wait" },
-	{ "Monitor::ObjWait", "Monitor.Wait" },
-	{ "Monitor::Enter", "lock" },
-	{ "Monitor::ReliableEnter", "lock" },
-	{ "Monitor::TryEnter", "lock" },
-	{ "AwareLock::Enter", "lock" },
-	{ "Threading.Lock::", "lock" },
-	{ "ReaderWriterLock", "reader-writer lock" },
-	{ "SpinLock::", "lock" },
-	{ "SemaphoreSlim::Wait", "semaphore" },
-	{ "CountdownEvent::Wait", "event" },
-	{ "Barrier::SignalAndWait", "barrier" },
-	{ "BlockingCollection`1", "queue" },
-	{ "Tasks.Task::InternalWait", "task" },
-	{ "Tasks.Task::SpinThenBlockingWait", "task" },
-	{ "ManualResetEventSlim::Wait", "event" },
-	{ "WaitHandle::Wait", "event" },
-	{ "LowLevelLifoSemaphore::Wait", "work (thread pool)" },
-	{ "SocketAsyncEngine::", "network events" },
-	{ "Sockets.Socket", "network" },
-	{ "FileStream", "file" },
-	{ "RandomAccess::", "file" },
-	{ "Diagnostics.Process::WaitFor", "child process" },
-	{ "SuspendEE", "GC" },
-	{ "WaitUntilGCComplete", "GC" },
-	{ "WaitLongerIfGC", "GC" },
-	{ "gc_heap::", "GC" },
-	{ "nanosleep", "sleep" },
-	{ "ep_poll", "events (epoll)" },
-	{ "epoll_wait", "events (epoll)" },
-	{ "do_poll", "events (poll)" },
-	{ "do_select", "events (select)" },
-	{ "tcp_", "network" },
-	{ "inet_", "network" },
-	{ "unix_stream", "socket" },
-	{ "sock_", "socket" },
-	{ "pipe_read", "pipe" },
-	{ "pipe_write", "pipe" },
-	{ "=do_wait", "child process" },
-	{ "io_schedule", "disk" },
-	{ "folio_wait", "disk" },
-	{ "jbd2_", "disk" },
-	{ "n_tty_read", "terminal" },
-	{ "futex", "lock or event" },
-};
-
 enum {
-	CAUSES = sizeof(causes) / sizeof(*causes),
 	NOT_ASKED = 255,
 };
 
@@ -92,28 +39,18 @@ void waits_deinit(struct waits *waits)
 	*waits = (struct waits){ 0 };
 }
 
-/* A pattern that begins with '=' is the whole name. */
-static bool matches(const char *name, const char *part)
-{
-	return *part == '=' ? !strcmp(name, part + 1) : strstr(name, part) != NULL;
-}
-
 static uint8_t cause_of_frame(const struct adding *adding, uint32_t frame)
 {
-	const char *name = frame_table_at(adding->frames, frame)->name;
-	uint8_t cause = 0;
+	uint8_t *cause = &adding->causes[frame];
 
-	if (adding->causes[frame] != NOT_ASKED)
-		return adding->causes[frame];
-	while (cause < CAUSES && !matches(name, causes[cause].part))
-		cause++;
-	adding->causes[frame] = cause;
-	return cause;
+	if (*cause == NOT_ASKED)
+		*cause = wait_cause_find(frame_table_at(adding->frames, frame)->name);
+	return *cause;
 }
 
 static uint32_t cause_of(const struct adding *adding, const struct selected *item)
 {
-	uint8_t found = CAUSES;
+	uint8_t found = WAIT_CAUSE_UNKNOWN;
 
 	for (uint32_t i = item->frame_count; i > 0; i--) {
 		uint8_t cause = cause_of_frame(adding, item->frames[i - 1]);
@@ -121,7 +58,7 @@ static uint32_t cause_of(const struct adding *adding, const struct selected *ite
 		if (cause < found)
 			found = cause;
 	}
-	return found;
+	return wait_cause_first_of_its_text(found);
 }
 
 /* The innermost function of the program, else of .NET, else of all but the kernel. */
@@ -179,7 +116,7 @@ static struct sym_error *find_row(struct adding *adding, const struct wait_key *
 	*ret = &adding->waits.rows[adding->waits.count++];
 	**ret = (struct wait_row){ .where = key->where,
 				   .caller = key->caller,
-				   .cause = key->cause < CAUSES ? causes[key->cause].cause : "" };
+				   .cause = wait_cause_text((uint8_t)key->cause) };
 	return NULL;
 }
 
@@ -189,10 +126,6 @@ static struct sym_error *add_item(struct adding *adding, const struct selected *
 	struct wait_row *row;
 	struct sym_error *error;
 
-	/* Two patterns may have one cause. */
-	for (uint32_t i = 0; i < key.cause && key.cause < CAUSES; i++)
-		if (!strcmp(causes[i].cause, causes[key.cause].cause))
-			key.cause = i;
 	find_where(adding, item, &key);
 	error = find_row(adding, &key, &row);
 	if (error)

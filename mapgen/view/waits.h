@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The causes and places of waits: the rows of the off-CPU view. The place is the innermost function
- * that does not belong to .NET, with its caller. The cause comes from a table of functions of .NET,
- * libc and the kernel that wait.
+ * that does not belong to .NET, with its caller. The cause is that of wait_cause.h.
  */
 #ifndef MAPGEN_VIEW_WAITS_H
 #define MAPGEN_VIEW_WAITS_H

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * A client is cut off by one of these rules:
+ *
+ *     a client that sends its request slowly          its deadline
+ *     a client that takes its answer slowly           its deadline
+ *     a client that has taken all that was sent,      is_stalled(): two looks see the same count
+ *       while the rest of its answer cannot come        of bytes within one answer
+ *     a client that waits for its next request,       connections_make_room(): the one that has
+ *       while there is little room                      waited longest first
+ *
+ * server.c sets the deadline of the headers, request.c and request_intake.c that of the body,
+ * request_answer.c that of the answer: by its size and the slowest permitted rate. server_tick()
+ * enforces them.
+ */
 #include "symsrv/http/connections.h"
 
 #include <linux/sockios.h>

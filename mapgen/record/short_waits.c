@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "mapgen/record/held_switches.h"
+#include "mapgen/record/short_waits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,19 +21,19 @@ struct held_thread {
 	UT_hash_handle hh;
 };
 
-struct held_switches {
+struct short_waits {
 	uint64_t shortest_ns;
-	held_switches_take_fn *take;
+	short_waits_take_fn *take;
 	void *context;
 	struct held_thread *threads;
 	size_t bytes;
 	uint64_t short_count;
 };
 
-struct sym_error *held_switches_create(uint64_t shortest_ns, held_switches_take_fn *take,
-				       void *context, struct held_switches **ret)
+struct sym_error *short_waits_create(uint64_t shortest_ns, short_waits_take_fn *take, void *context,
+				     struct short_waits **ret)
 {
-	struct held_switches *held = calloc(1, sizeof(*held));
+	struct short_waits *held = calloc(1, sizeof(*held));
 
 	if (!held)
 		return &sym_error_no_memory;
@@ -44,12 +44,12 @@ struct sym_error *held_switches_create(uint64_t shortest_ns, held_switches_take_
 	return NULL;
 }
 
-uint64_t held_switches_short_count(const struct held_switches *held)
+uint64_t short_waits_count(const struct short_waits *held)
 {
 	return held->short_count;
 }
 
-static void drop_oldest(struct held_switches *held, struct held_thread *thread)
+static void drop_oldest(struct short_waits *held, struct held_thread *thread)
 {
 	struct held_sample *sample = thread->oldest;
 
@@ -60,7 +60,7 @@ static void drop_oldest(struct held_switches *held, struct held_thread *thread)
 	free(sample);
 }
 
-static void drop_thread(struct held_switches *held, struct held_thread *thread)
+static void drop_thread(struct short_waits *held, struct held_thread *thread)
 {
 	while (thread->oldest)
 		drop_oldest(held, thread);
@@ -68,7 +68,7 @@ static void drop_thread(struct held_switches *held, struct held_thread *thread)
 	free(thread);
 }
 
-void held_switches_destroy(struct held_switches *held)
+void short_waits_destroy(struct short_waits *held)
 {
 	struct held_thread *thread, *next;
 
@@ -79,7 +79,7 @@ void held_switches_destroy(struct held_switches *held)
 	free(held);
 }
 
-static struct held_thread *get_thread(struct held_switches *held, uint32_t tid)
+static struct held_thread *get_thread(struct short_waits *held, uint32_t tid)
 {
 	struct held_thread *thread;
 
@@ -97,8 +97,8 @@ static struct held_thread *get_thread(struct held_switches *held, uint32_t tid)
 	return NULL;
 }
 
-struct sym_error *held_switches_begin(struct held_switches *held, uint32_t tid, uint64_t time_ns,
-				      const struct perf_event_header *record)
+struct sym_error *short_waits_begin(struct short_waits *held, uint32_t tid, uint64_t time_ns,
+				    const struct perf_event_header *record)
 {
 	struct held_thread *thread;
 	struct held_sample *sample;
@@ -123,7 +123,7 @@ struct sym_error *held_switches_begin(struct held_switches *held, uint32_t tid, 
 
 /* Ends the waits that began before `time_ns`. A wait whose end is unknown, because its record was
  * lost, ended before the next one began. */
-static struct sym_error *end_waits(struct held_switches *held, struct held_thread *thread,
+static struct sym_error *end_waits(struct short_waits *held, struct held_thread *thread,
 				   uint64_t time_ns)
 {
 	struct sym_error *error = NULL;
@@ -143,7 +143,7 @@ static struct sym_error *end_waits(struct held_switches *held, struct held_threa
 	return error;
 }
 
-struct sym_error *held_switches_end(struct held_switches *held, uint32_t tid, uint64_t time_ns)
+struct sym_error *short_waits_end(struct short_waits *held, uint32_t tid, uint64_t time_ns)
 {
 	struct held_thread *thread;
 
@@ -151,7 +151,7 @@ struct sym_error *held_switches_end(struct held_switches *held, uint32_t tid, ui
 	return thread ? end_waits(held, thread, time_ns) : NULL;
 }
 
-struct sym_error *held_switches_finish(struct held_switches *held, uint64_t time_ns)
+struct sym_error *short_waits_finish(struct short_waits *held, uint64_t time_ns)
 {
 	struct held_thread *thread, *next;
 	struct sym_error *error = NULL;
