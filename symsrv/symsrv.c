@@ -259,6 +259,16 @@ static void on_evicted(void *objects)
 	object_table_drop_deleted(objects);
 }
 
+/* systemd keeps its socket open, so nothing else can have the same port for all addresses. */
+static bool report_listening(const struct program *program, const char *place, int failure)
+{
+	log_message(LOG_LEVEL_ERROR, "%s: %s%s", place, strerror(-failure),
+		    failure == -EADDRINUSE && program->shared_socket_count
+			    ? ": symsrv.socket of systemd has this port"
+			    : "");
+	return false;
+}
+
 static bool open_sockets(struct program *program)
 {
 	struct text_list *list = &program->options.listen;
@@ -284,7 +294,7 @@ static bool open_sockets(struct program *program)
 			return program_report_misuse(program, list->texts[i],
 						     "not [ADDRESS]:PORT or unix:/PATH");
 		if (fd < 0)
-			return program_report_failure(list->texts[i], fd);
+			return report_listening(program, list->texts[i], fd);
 		program->sockets[program->socket_count++] = fd;
 	}
 	return true;
@@ -455,6 +465,13 @@ static bool has_all(const struct text_list *texts, const struct text_list *wante
 	return true;
 }
 
+/* Sockets stay as they are. */
+static void warn_of_listen(const struct text_list *old, const struct text_list *wanted)
+{
+	if (!has_all(old, wanted) || !has_all(wanted, old))
+		log_message(LOG_LEVEL_WARNING, "listen has changed: that needs a restart");
+}
+
 /* Replaces what may change during requests; an invalid configuration changes nothing. */
 static void program_reload(struct program *program)
 {
@@ -482,6 +499,7 @@ static void program_reload(struct program *program)
 		fetcher_set_upstreams(program->holdings.fetcher, set);
 		store_set_max(program->holdings.store, options.max_bytes);
 		has_more = !has_all(&program->options.index, &options.index);
+		warn_of_listen(&program->options.listen, &options.listen);
 		pthread_mutex_lock(&program->scan_lock);
 		settings_deinit(&program->options);
 		program->options = options;

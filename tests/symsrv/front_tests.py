@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The first minutes with the server: its unit, its sample configuration, its page, its log."""
 import os
+import re
+import signal
+import socket
 import subprocess
 import tempfile
 
@@ -17,16 +20,86 @@ def the_sample_configuration_starts():
         check("msdl.microsoft.com" in page or "<td>ms<" in page, "its upstreams are on the page")
 
 
-@test
-def the_installed_unit_has_an_absolute_program_and_its_configuration():
-    target = os.path.join(RUN.scratch, "installed")
+def installed_units():
+    """The service, its socket, and the configuration."""
+    target = tempfile.mkdtemp(dir=RUN.scratch)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     subprocess.run(["make", "-s", "-C", SOURCES, "install-units", "DESTDIR=" + target, "PREFIX=/usr"], check=True,
                    env=environment)
-    with open(target + "/usr/lib/systemd/system/symsrv.service") as file:
-        starts = [line.split("=", 1)[1].split() for line in file if line.startswith("ExecStart=")]
+    units = target + "/usr/lib/systemd/system/symsrv."
+    return open(units + "service").read(), open(units + "socket").read(), open(target + "/etc/symsrv.conf").read()
+
+
+@test
+def the_installed_unit_has_an_absolute_program_and_its_configuration():
+    service, _, sample = installed_units()
+    starts = [line.split("=", 1)[1].split() for line in service.splitlines() if line.startswith("ExecStart=")]
     equal(starts, [["/usr/bin/symsrv", "--store", "/var/cache/symsrv", "--config", "/etc/symsrv.conf"]], "ExecStart")
-    check(os.path.exists(target + "/etc/symsrv.conf"), "the configuration is installed")
+    check(sample, "the configuration is installed")
+
+
+def started_by_systemd(configuration, listener, log):
+    """The program as the service starts it, with a socket of systemd or None."""
+    path = os.path.join(tempfile.mkdtemp(dir=RUN.scratch), "symsrv.conf")
+    with open(path, "w") as file:
+        file.write(configuration)
+
+    def hand_over():
+        os.dup2(listener.fileno(), 3)
+
+    script = 'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@"' if listener else 'exec "$0" "$@"'
+    with open(log, "wb") as output:
+        return subprocess.Popen(["sh", "-c", script, RUN.program, "--store", tempfile.mkdtemp(dir=RUN.scratch), "--config", path],
+                                preexec_fn=hand_over if listener else None, stderr=output,
+                                pass_fds={3, listener.fileno()} if listener else ())
+
+
+@test
+def the_service_serves_other_machines_with_the_line_of_the_sample():
+    """systemctl enable --now symsrv starts what the unit brings along before it."""
+    service, unit, sample = installed_units()
+    check("#listen :8002\n" in sample, "the line")
+    port, log = h.free_port(), os.path.join(RUN.scratch, "log-service")
+    has_socket = re.search(r"^(Also|Requires|Wants|Sockets)=.*symsrv\.socket", service, re.M)
+    place = re.search(r"^ListenStream=(.*):8002$", unit, re.M).group(1)
+    listener = socket.create_server((place, port)) if has_socket else None
+    process = started_by_systemd(sample.replace("#listen :8002", "listen :%d" % port), listener, log)
+    try:
+        program = symsrv(port=port)
+        h.wait_until(lambda: process.poll() is not None or program.is_ready(), "it starts")
+        equal(process.poll(), None, open(log).read())
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(h.WAIT_S)
+        if listener:
+            listener.close()
+
+
+@test
+def a_port_that_systemd_has_is_named():
+    port, log = h.free_port(), os.path.join(RUN.scratch, "log-port")
+    with socket.create_server(("127.0.0.1", port)) as listener:
+        process = started_by_systemd("listen :%d\n" % port, listener, log)
+        equal(process.wait(h.WAIT_S), 1, "exit status")
+    check(":%d: Address already in use: symsrv.socket" % port in open(log).read(), open(log).read())
+
+
+@test
+def a_changed_listen_is_not_taken_silently():
+    path = os.path.join(tempfile.mkdtemp(dir=RUN.scratch), "symsrv.conf")
+    open(path, "w").close()
+    with symsrv("--config", path) as program:
+        def read_again(text):
+            count = program.metric("symsrv_reloads_total")
+            with open(path, "w") as file:
+                file.write(text)
+            program.process.send_signal(signal.SIGHUP)
+            h.wait_until(lambda: program.metric("symsrv_reloads_total") > count, "read again")
+
+        read_again("retries 3\n")
+        check("restart" not in program.log_text(), program.log_text())
+        read_again("listen 127.0.0.1:%d\n" % h.free_port())
+        check("listen has changed: that needs a restart" in program.log_text(), program.log_text())
 
 
 @test
