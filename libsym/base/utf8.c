@@ -56,3 +56,34 @@ size_t utf8_append(struct buf *buf, const char *text)
 	buf_append(buf, replacement, sizeof(replacement) - 1);
 	return 1;
 }
+
+/* `text` is not empty. */
+static const char *next_character(const char *text)
+{
+	uint32_t character;
+
+	return text + (utf8_read(text, SIZE_MAX, &character) ?: 1);
+}
+
+size_t utf8_count(const char *text)
+{
+	size_t count = 0;
+
+	for (; *text; text = next_character(text))
+		count++;
+	return count;
+}
+
+const char *utf8_skip(const char *text, size_t count)
+{
+	for (; *text && count; count--)
+		text = next_character(text);
+	return text;
+}
+
+int utf8_padding(const char *text, size_t columns)
+{
+	size_t count = utf8_count(text);
+
+	return count < columns ? (int)(columns - count) : 0;
+}

@@ -15,4 +15,13 @@ size_t utf8_read(const char *text, size_t size_bytes, uint32_t *ret);
  * how many bytes of `text` were consumed. The buffer keeps its failure. */
 size_t utf8_append(struct buf *buf, const char *text);
 
+/* Number of characters. An invalid byte counts as one. */
+size_t utf8_count(const char *text);
+
+/* What follows the first `count` characters: a pointer into `text`, at most to its end. */
+const char *utf8_skip(const char *text, size_t count);
+
+/* How many blanks fill a text up to so many columns. Each character is taken for one column. */
+int utf8_padding(const char *text, size_t columns);
+
 #endif

@@ -9,13 +9,32 @@
 #include <string.h>
 
 #include "libsym/base/hash.h"
+#include "libsym/base/terminal.h"
+#include "libsym/base/utf8.h"
 #include "mapgen/cli/command.h"
 
+/* Bytes that are not UTF-8 stay, except those that are control characters by themselves. */
 static void make_printable(char *text)
 {
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
+	char *end = text;
+
+	while (*text) {
+		uint32_t character;
+		size_t bytes = utf8_read(text, SIZE_MAX, &character);
+
+		if (!bytes) {
+			character = (unsigned char)*text;
+			bytes = 1;
+		}
+		if (terminal_obeys(character) || character == '\n' || character == '\t') {
+			*end++ = '?';
+		} else {
+			memmove(end, text, bytes);
+			end += bytes;
+		}
+		text += bytes;
+	}
+	*end = '\0';
 }
 
 char *message_printable(const char *text)

@@ -20,7 +20,8 @@ bool message_error(struct sym_error *error);
 /* Whether a message has named this reason, one of those that failed_calls.h counts. */
 bool message_has_named(int errno_value);
 
-/* Copies `text` with control characters replaced by '?'; NULL when out of memory. */
+/* Copies `text`; '?' replaces newlines, tabs and all that a terminal obeys (base/terminal.h). NULL
+ * when out of memory. */
 char *message_printable(const char *text);
 
 /* asprintf() that never returns NULL, so that a missing reason cannot be taken for success. Some

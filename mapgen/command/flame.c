@@ -136,6 +136,12 @@ static struct sym_error *write_file(const void *context, FILE *to)
 
 /* ---- what is said of it ---------------------------------------------------------------------- */
 
+/* Events of the runtime come from its own stream. What the kernel has lost was not theirs. */
+static bool is_of_events(const struct view *view)
+{
+	return view->kind >= VIEW_GC;
+}
+
 static void say_quality(const struct view *view)
 {
 	const struct profile_losses *losses = &view->profile->losses;
@@ -159,13 +165,15 @@ static void say_quality(const struct view *view)
 						: "samples");
 	if (managed)
 		printf(": %s of managed frames named", units_percent(named, managed, share));
-	printf("%s %s of stacks whole, ", managed ? "," : ":",
+	printf("%s %s of stacks whole", managed ? "," : ":",
 	       units_percent(quality.whole_samples, quality.samples, share));
-	if (losses->lost_records + losses->lost_samples)
-		printf("%s lost\n",
+	if (is_of_events(view))
+		putchar('\n');
+	else if (losses->lost_records + losses->lost_samples)
+		printf(", %s lost\n",
 		       units_count(losses->lost_records + losses->lost_samples, count));
 	else
-		printf("none lost\n");
+		printf(", none lost\n");
 	stack_quality_deinit(&quality);
 }
 
@@ -268,7 +276,7 @@ static void say_result(const struct flame_page *page, const struct options *opti
 		error = say_waits(view, &selection);
 	} else {
 		/* The innermost frames of events are no code. */
-		if (view->kind < VIEW_GC)
+		if (!is_of_events(view))
 			say_kinds(view, &selection);
 		error = say_top(view, &selection);
 	}

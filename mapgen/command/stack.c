@@ -18,6 +18,7 @@
 #include "libsym/base/buf.h"
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
+#include "libsym/base/utf8.h"
 #include "libsym/error.h"
 #include "mapgen/cli/command.h"
 #include "mapgen/cli/json_output.h"
@@ -62,7 +63,8 @@ static void append_frame(struct buf *text, struct buf *name, const struct profil
 	if (name->failure)
 		text->failure = name->failure;
 	else
-		buf_printf(text, "    %-*s  %s", NAME_COLUMNS, name->data, origin_of(frame));
+		buf_printf(text, "    %s%*s  %s", name->data,
+			   utf8_padding(name->data, NAME_COLUMNS), "", origin_of(frame));
 	if (frame->line)
 		buf_append_string(text, "  ");
 	frame_text_place(text, frame);

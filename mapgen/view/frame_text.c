@@ -6,6 +6,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
+#include "libsym/base/utf8.h"
 #include "libsym/libsym.h"
 #include "mapgen/cli/source_file.h"
 #include "mapgen/view/type_text.h"
@@ -96,9 +97,11 @@ void frame_text_fit(struct buf *text, const struct profile_frame *frame, enum fr
 		    size_t width)
 {
 	size_t start = text->size_bytes;
+	const char *whole;
 
 	frame_text_append(text, frame, names);
-	if (names != FRAME_NAMES_CSHARP || text->size_bytes - start <= width)
+	whole = buf_string(text);
+	if (names != FRAME_NAMES_CSHARP || !whole || utf8_count(whole + start) <= width)
 		return;
 	buf_truncate(text, start);
 	frame_text_short(text, frame);

@@ -7,6 +7,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
+#include "libsym/base/utf8.h"
 #include "libsym/error.h"
 #include "mapgen/profile/stack_quality.h"
 #include "mapgen/view/units.h"
@@ -15,18 +16,25 @@ enum {
 	MOST_CAUSES = 3, /* in one line */
 };
 
+void text_parts_put_padded(const char *text, size_t width, FILE *to)
+{
+	fprintf(to, "%s%*s", text, utf8_padding(text, width), "");
+}
+
 void text_parts_put_name(const struct view *view, const char *name, size_t width, FILE *to)
 {
-	size_t length = name ? strlen(name) : 0, tail;
+	size_t count, tail;
 
 	if (!name)
 		name = "";
-	if (!view->width || length <= width || width < 8) {
-		fprintf(to, "%-*s", (int)width, name);
+	count = utf8_count(name);
+	if (!view->width || count <= width || width < 8) {
+		text_parts_put_padded(name, width, to);
 		return;
 	}
 	tail = width / 2;
-	fprintf(to, "%.*s...%s", (int)(width - tail - 3), name, name + length - tail);
+	fprintf(to, "%.*s...%s", (int)(utf8_skip(name, width - tail - 3) - name), name,
+		utf8_skip(name, count - tail));
 }
 
 /* ---- the title ------------------------------------------------------------------------------- */

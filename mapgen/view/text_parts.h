@@ -5,6 +5,9 @@
 
 #include "mapgen/view/view.h"
 
+/* A text and the blanks up to the end of its column. */
+void text_parts_put_padded(const char *text, size_t width, FILE *to);
+
 /* A name in a column; where it is too long and a terminal is narrow, its middle is left out. */
 void text_parts_put_name(const struct view *view, const char *name, size_t width, FILE *to);
 

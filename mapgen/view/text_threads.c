@@ -14,11 +14,11 @@ static void write_row(const struct view *view, const struct thread_time *time, F
 	const struct profile_thread *thread = &threads->threads[time->thread];
 	char cpu[UNITS_ROOM], samples[UNITS_ROOM], blocked[UNITS_ROOM], preempted[UNITS_ROOM];
 
-	fprintf(to, "%8s %8s %9s %10s  %7d  %-15s  %s\n", units_time(time->cpu_ns, cpu),
+	fprintf(to, "%8s %8s %9s %10s  %7d  ", units_time(time->cpu_ns, cpu),
 		units_count(time->samples, samples), units_time(time->off_cpu_ns, blocked),
-		units_time(time->preempted_ns, preempted), thread->tid,
-		*thread->name ? thread->name : "(no name)",
-		threads->processes[thread->process].name);
+		units_time(time->preempted_ns, preempted), thread->tid);
+	text_parts_put_padded(*thread->name ? thread->name : "(no name)", 15, to);
+	fprintf(to, "  %s\n", threads->processes[thread->process].name);
 }
 
 struct sym_error *text_parts_write_threads(const struct view *view, FILE *to)

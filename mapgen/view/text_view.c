@@ -14,6 +14,7 @@
 
 #include "libsym/base/buf.h"
 #include "libsym/base/cleanup.h"
+#include "libsym/base/utf8.h"
 #include "libsym/error.h"
 #include "mapgen/view/event_view.h"
 #include "mapgen/view/frame_text.h"
@@ -85,13 +86,15 @@ static size_t name_width(const struct view *view, const struct totals *totals, s
 {
 	size_t longest = NARROWEST_NAME, width = view->width ?: 80;
 	size_t room = width > other + NARROWEST_NAME ? width - other : NARROWEST_NAME;
+	size_t columns;
 	struct buf name;
 
 	buf_init(&name, NAME_LIMIT);
 	for (size_t i = 0; i < shown_rows(view, totals->count); i++) {
 		row_name(view, &totals->rows[i], room, &name);
-		if (name.size_bytes > longest)
-			longest = name.size_bytes;
+		columns = utf8_count(buf_string(&name) ?: "");
+		if (columns > longest)
+			longest = columns;
 	}
 	buf_deinit(&name);
 	return longest < room ? longest : room;

@@ -35,6 +35,25 @@ Test(utf8, replaces_each_invalid_byte)
 	expect_text("\xf4\x90\x80\x80", REPLACED REPLACED REPLACED REPLACED);
 }
 
+Test(utf8, counts_and_skips_characters)
+{
+	static const char text[] = "a\xc3\x9c\xe2\x82\xac\xff\xf0\x9f\x98\x80";
+
+	cr_expect_eq(utf8_count(""), 0);
+	cr_expect_eq(utf8_count(text), 5);
+	cr_expect_eq(utf8_skip(text, 0), text);
+	cr_expect_eq(utf8_skip(text, 2), text + 3);
+	cr_expect_eq(utf8_skip(text, 4), text + 7);
+	cr_expect_eq(utf8_skip(text, 9), text + sizeof(text) - 1);
+}
+
+Test(utf8, pads_by_characters)
+{
+	cr_expect_eq(utf8_padding("\xc3\x9c" "b", 5), 3);
+	cr_expect_eq(utf8_padding("\xc3\x9c", 1), 0);
+	cr_expect_eq(utf8_padding("abc", 2), 0);
+}
+
 Test(utf8, replaces_truncated_characters)
 {
 	expect_text("\xc3", REPLACED);
