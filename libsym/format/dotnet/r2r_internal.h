@@ -2,7 +2,7 @@
 /*
  * Shared by the files of the ReadyToRun reader: r2r.c (header, look-up), r2r_entries.c (tables and
  * entries), r2r_functions.c (extents), r2r_instance.c (section 109), r2r_resumption.c (stubs that
- * resume methods), r2r_composite.c (modules, component assemblies), r2r_member.c (methods of other
+ * resume methods), r2r_modules.c (modules, component assemblies), r2r_member.c (methods of other
  * assemblies), r2r_name.c (names). Private to these files.
  */
 #ifndef LIBSYM_FORMAT_DOTNET_R2R_INTERNAL_H
@@ -139,7 +139,7 @@ struct sym_error *r2r_table_error(const struct r2r *r2r, const char *table)
 struct sym_error *r2r_read_method_defs(struct r2r *r2r, const struct r2r_core_header *header,
 				       uint32_t module, uint32_t max_rid);
 
-/* ---- r2r_composite.c */
+/* ---- r2r_modules.c */
 extern const char r2r_core_library[];
 struct sym_error *r2r_open_modules(struct r2r *r2r);
 void r2r_close_modules(struct r2r *r2r);

@@ -12,7 +12,7 @@
 
 /* ---- other assemblies ------------------------------------------------------ */
 
-Test(r2r_composite, reads_owners_of_another_assembly_in_its_metadata)
+Test(r2r_modules, reads_owners_of_another_assembly_in_its_metadata)
 {
 	struct r2r_recipe recipe;
 	struct r2r_image image;
@@ -37,7 +37,7 @@ Test(r2r_composite, reads_owners_of_another_assembly_in_its_metadata)
 	dismiss_image(&image);
 }
 
-Test(r2r_composite, gives_no_name_without_the_other_assembly)
+Test(r2r_modules, gives_no_name_without_the_other_assembly)
 {
 	struct r2r_recipe recipe;
 	struct r2r_image image;
@@ -57,7 +57,7 @@ Test(r2r_composite, gives_no_name_without_the_other_assembly)
 }
 
 /* TypeDef 3 is H`1 in Lib, Inner in App. */
-Test(r2r_composite, reads_method_arguments_by_the_rule_of_the_version)
+Test(r2r_modules, reads_method_arguments_by_the_rule_of_the_version)
 {
 	struct r2r_recipe recipe;
 	struct r2r_image image;
@@ -96,7 +96,7 @@ static void check_manifest_numbering(uint16_t major, uint16_t minor, char lib_nu
 	dismiss_image(&image);
 }
 
-Test(r2r_composite, numbers_modules_by_the_rule_of_the_version)
+Test(r2r_modules, numbers_modules_by_the_rule_of_the_version)
 {
 	check_manifest_numbering(16, 0, 5);
 	check_manifest_numbering(6, 3, 5);
@@ -137,7 +137,7 @@ static void check_members(const char *scope, const char *put_name, const char *o
 	dismiss_image(&image);
 }
 
-Test(r2r_composite, names_code_of_other_assemblies_by_definition)
+Test(r2r_modules, names_code_of_other_assemblies_by_definition)
 {
 	check_members("#:2", "instance void [Lib] Lib.H`1[System.Int32]::Put(!0)",
 		      "int32 [Lib] Lib.L::One()");
@@ -145,7 +145,7 @@ Test(r2r_composite, names_code_of_other_assemblies_by_definition)
 		      "int32 [Lib] Lib.L::One()");
 }
 
-Test(r2r_composite, gives_no_name_without_a_definition)
+Test(r2r_modules, gives_no_name_without_a_definition)
 {
 	check_members("#:1", NULL, NULL);
 	check_members("#:99", NULL, NULL);
@@ -175,7 +175,7 @@ static struct r2r_recipe composite_recipe(struct r2r_image *image)
 	return recipe;
 }
 
-Test(r2r_composite, names_methods_of_a_composite_by_component)
+Test(r2r_modules, names_methods_of_a_composite_by_component)
 {
 	struct r2r_recipe recipe;
 	uint8_t mvids[2][16];
@@ -202,7 +202,7 @@ Test(r2r_composite, names_methods_of_a_composite_by_component)
 	dismiss_image(&image);
 }
 
-Test(r2r_composite, reads_zeros_as_no_mvid)
+Test(r2r_modules, reads_zeros_as_no_mvid)
 {
 	static const uint8_t mvids[2][16];
 	struct r2r_recipe recipe;
@@ -218,7 +218,7 @@ Test(r2r_composite, reads_zeros_as_no_mvid)
 	dismiss_image(&image);
 }
 
-Test(r2r_composite, finds_a_composite_through_its_export)
+Test(r2r_modules, finds_a_composite_through_its_export)
 {
 	struct r2r_recipe recipe;
 	struct r2r_image image;
@@ -233,7 +233,7 @@ Test(r2r_composite, finds_a_composite_through_its_export)
 	dismiss_image(&image);
 }
 
-Test(r2r_composite, reads_metadata_that_a_composite_embeds)
+Test(r2r_modules, reads_metadata_that_a_composite_embeds)
 {
 	struct r2r_recipe recipe;
 	struct r2r_image image;
@@ -247,7 +247,7 @@ Test(r2r_composite, reads_metadata_that_a_composite_embeds)
 	dismiss_image(&image);
 }
 
-Test(r2r_composite, names_only_available_components)
+Test(r2r_modules, names_only_available_components)
 {
 	struct r2r_recipe recipe;
 	struct r2r_image image;
@@ -261,7 +261,7 @@ Test(r2r_composite, names_only_available_components)
 	dismiss_image(&image);
 }
 
-Test(r2r_composite, finds_the_composite_of_a_component)
+Test(r2r_modules, finds_the_composite_of_a_component)
 {
 	struct r2r_recipe recipe;
 	struct r2r_image image;
