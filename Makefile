@@ -220,7 +220,7 @@ $(TEST_OBJECTS) $(SERVER_TEST_OBJECTS): WARNINGS += -Wno-declaration-after-state
 
 $(BUILD)/tests/unit: LINK_FLAGS = $(WRAP_ALLOCATIONS)
 $(UNITS): LINK_LIBS = $(CLI_LIBS) $(SERVER_LIBS) $(TEST_LIBS)
-$(BUILD)/tests/unit: $(TEST_OBJECTS) $(CLI_ARCHIVE) $(LIB_STATIC)
+$(BUILD)/tests/unit: $(TEST_OBJECTS) $(CLI_ARCHIVE) $(BCC_ARCHIVE) $(LIB_STATIC)
 	$(link)
 $(BUILD)/tests/unit-symsrv: $(SERVER_TEST_OBJECTS) $(SERVER_ARCHIVE) $(LIB_STATIC)
 	$(link)

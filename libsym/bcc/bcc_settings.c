@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "libsym/libsym.h"
 
@@ -53,5 +54,15 @@ bool bcc_settings_are_same(const struct bcc_settings *a, const struct bcc_settin
 {
 	return a->names == b->names && a->no_tiers == b->no_tiers && a->folded == b->folded &&
 	       a->report == b->report && a->notice == b->notice && a->no_limits == b->no_limits &&
-	       a->jit == b->jit && a->refresh_ms == b->refresh_ms;
+	       a->jit == b->jit && a->refresh_ms == b->refresh_ms && a->clock_ns == b->clock_ns;
+}
+
+uint64_t bcc_settings_now_ns(const struct bcc_settings *settings)
+{
+	struct timespec now;
+
+	if (settings->clock_ns)
+		return settings->clock_ns(NULL);
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }

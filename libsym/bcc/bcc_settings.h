@@ -26,9 +26,14 @@ struct bcc_settings {
 	uint32_t jit;         /* LIBSYM_BCC_JIT=auto|memory|...: enum sym_jit_method */
 	uint32_t refresh_ms;  /* LIBSYM_BCC_REFRESH_MS: shortest time between two refreshes of a
 				 process */
+	/* Of a test: a clock in ns that never goes back. NULL: CLOCK_MONOTONIC_COARSE. */
+	uint64_t (*clock_ns)(void *context);
 };
 
 void bcc_settings_read(struct bcc_settings *ret);
 bool bcc_settings_are_same(const struct bcc_settings *a, const struct bcc_settings *b);
+
+/* Now, by their clock. */
+uint64_t bcc_settings_now_ns(const struct bcc_settings *settings);
 
 #endif

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "libsym/bcc/answer_counts.h"
@@ -51,12 +50,9 @@ struct live_engine {
 	struct answer_counts counts; /* for the report */
 };
 
-static uint64_t now_ms(void)
+static uint64_t now_ms(const struct live_engine *engine)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return bcc_settings_now_ns(&engine->settings) / 1000000;
 }
 
 /*
@@ -87,9 +83,10 @@ static void open_live(struct live_engine *engine)
 	const struct sym_live_opts opts = { .size = sizeof(opts),
 					    .share_percent = SHARE_PERCENT,
 					    .interval_ms = engine->settings.refresh_ms,
-					    .snapshot = &snapshot };
+					    .snapshot = &snapshot,
+					    .clock_ns = engine->settings.clock_ns };
 	char *symfs = getenv("BCC_SYMFS");
-	uint64_t begin_ms = now_ms();
+	uint64_t begin_ms = now_ms(engine);
 	struct sym_live *live = NULL;
 
 	if (symfs && *symfs) {
@@ -101,8 +98,8 @@ static void open_live(struct live_engine *engine)
 		snapshot.flags = SYM_SNAPSHOT_TIER_IN_NAME;
 	if (engine->pid > 0)
 		sym_error_destroy(sym_live_open(engine->pid, &opts, &live));
-	engine->cost_ms = now_ms() - begin_ms;
-	engine->not_before_ms = now_ms() + engine->settings.refresh_ms;
+	engine->cost_ms = now_ms(engine) - begin_ms;
+	engine->not_before_ms = now_ms(engine) + engine->settings.refresh_ms;
 	if (!live)
 		return;
 	sym_live_close(engine->before);
@@ -187,7 +184,7 @@ static const struct sym_answer *live_engine_ask(struct live_engine *engine, uint
 {
 	struct sym_error *error;
 
-	engine->used_ms = now_ms();
+	engine->used_ms = now_ms(engine);
 	/* Descriptors may have been missing. */
 	if (!engine->live && engine->used_ms >= engine->not_before_ms)
 		open_live(engine);
@@ -199,7 +196,7 @@ static const struct sym_answer *live_engine_ask(struct live_engine *engine, uint
 	if (engine->generation != sym_live_generation(engine->live))
 		note_generation(engine);
 	if (!engine->counts.asked)
-		engine->cost_ms += now_ms() - engine->used_ms;
+		engine->cost_ms += now_ms(engine) - engine->used_ms;
 	if (!error)
 		return sym_result_at(engine->result, 0);
 	sym_error_destroy(error);
@@ -425,7 +422,7 @@ static uint64_t worth_ms(const void *held)
 {
 	const struct live_engine *engine = held;
 
-	return engine->live && now_ms() - engine->used_ms < KEPT_MS ? engine->cost_ms + 2 : 0;
+	return engine->live && now_ms(engine) - engine->used_ms < KEPT_MS ? engine->cost_ms + 2 : 0;
 }
 
 /* True when an engine without a cache can serve the next cache of the process. */
@@ -474,7 +471,7 @@ void *live_engine_create(int pid, const struct bcc_symbol_option *option,
 	engine->pid = pid;
 	engine->option = *option;
 	engine->settings = *settings;
-	engine->used_ms = now_ms();
+	engine->used_ms = now_ms(engine);
 	error = sym_result_create(&engine->result);
 	if (error) {
 		sym_error_destroy(error);

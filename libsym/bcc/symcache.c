@@ -128,7 +128,7 @@ static void *create_engine(int *pid, const struct bcc_symbol_option *option,
 		return kernel_engine_create();
 	}
 	*ops_ret = &live_engine_ops;
-	*pid = thread_owner(*pid);
+	*pid = thread_owner(*pid, bcc_settings_now_ns(&settings));
 	engine = engine_pool_take(*pid, option, &settings);
 	return engine ? engine : live_engine_create(*pid, option, &settings);
 }

@@ -2,21 +2,20 @@
 #include "libsym/bcc/thread_owner.h"
 
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "libsym/base/cleanup.h"
 
 enum {
 	PLACES = 4096,
-	MEMORY_S = 60,
 };
+
+static const uint64_t memory_ns = 60000000000;
 
 /* The last known process of a thread. */
 struct seen {
 	int id, owner;
-	int64_t seconds;
+	uint64_t seen_ns;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,17 +36,15 @@ static int read_owner(int id)
 	return owner;
 }
 
-int thread_owner(int id)
+int thread_owner(int id, uint64_t now_ns)
 {
 	struct seen *place = &places[(unsigned int)id % PLACES];
-	struct timespec now;
 	int owner = read_owner(id);
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	pthread_mutex_lock(&lock);
 	if (owner > 0)
-		*place = (struct seen){ id, owner, now.tv_sec };
-	else if (place->id == id && now.tv_sec - place->seconds <= MEMORY_S)
+		*place = (struct seen){ id, owner, now_ns };
+	else if (place->id == id && now_ns <= place->seen_ns + memory_ns)
 		owner = place->owner;
 	else
 		owner = id;

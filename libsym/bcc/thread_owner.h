@@ -7,12 +7,15 @@
 #ifndef LIBSYM_BCC_THREAD_OWNER_H
 #define LIBSYM_BCC_THREAD_OWNER_H
 
+#include <stdint.h>
+
 /*
  * The process of `id`, a thread or a process.
  * For a thread that has ended: its last known process, for a minute, after which ids may be used
  * again.
  * `id` itself when nothing is known. Thread safe.
+ * `now_ns`: of a clock that never goes back.
  */
-int thread_owner(int id);
+int thread_owner(int id, uint64_t now_ns);
 
 #endif

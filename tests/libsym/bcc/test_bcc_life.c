@@ -28,30 +28,6 @@ static void open_library(void)
 
 TestSuite(bcc_life, .init = open_library);
 
-Test(bcc_life, keeps_the_names_of_an_ended_process)
-{
-	uint64_t known = (uint64_t)dlsym(RTLD_DEFAULT, "strdup");
-	void *nameless =
-		mmap(NULL, 0x10000, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct bcc_symbol symbol;
-	struct bcc_child child;
-	void *cache;
-
-	cr_assert_neq(nameless, MAP_FAILED);
-	cr_assert(bcc_child_start(&child, 0, NULL, NULL));
-	cache = library.symcache_new(child.pid, NULL);
-	cr_assert_eq(library.symcache_resolve(cache, known, &symbol), 0);
-	bcc_child_end(&child);
-	for (int turn = 0; turn < 300; turn++) { /* longer than the time between two refreshes */
-		wait_pause();
-		cr_assert_eq(library.symcache_resolve(cache, known, &symbol), 0);
-	}
-	cr_expect_eq(library.symcache_resolve(cache, (uint64_t)nameless, &symbol), -1);
-	library.symcache_refresh(cache);
-	cr_expect_eq(library.symcache_resolve(cache, known, &symbol), 0);
-	library.free_symcache(cache, child.pid);
-}
-
 /* The first executable mapping of a file whose path ends in `name`; 0: none. */
 static uint64_t mapped_at(pid_t pid, const char *name)
 {
