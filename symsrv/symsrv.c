@@ -334,6 +334,7 @@ static bool start_holdings(struct program *program, struct upstream_set *set)
 	if (failure)
 		return program_report_failure(options->store, failure);
 	holdings->own_name = program->own_name;
+	holdings->now_ms = clock_now_ms;
 	holdings->index = file_index_create(!options->index.count);
 	holdings->objects = object_table_create(program->open_objects);
 	holdings->negative = negative_cache_create();

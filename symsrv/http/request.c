@@ -223,7 +223,7 @@ static enum MHD_Result begin_object(struct request *request, const struct reques
 	const struct holdings *holdings = request->server->settings.holdings;
 	char text[LOOKUP_TEXT_BYTES];
 	size_t length = lookup_text(&request->route.key, request->route.section, text);
-	int64_t now = clock_now_ms();
+	int64_t now = holdings->now_ms();
 	struct object *object = object_table_find(holdings->objects, text, length, now);
 
 	if (!object) {

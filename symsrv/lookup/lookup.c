@@ -148,7 +148,7 @@ static struct object *open_indexed(const struct holdings *holdings, const char *
 	object->size_bytes = file.size_bytes;
 	object->modified_s = file.modified.tv_sec;
 	object->unchanged_since = file.modified;
-	object->valid_until_ms = clock_now_ms() + index_valid_ms;
+	object->valid_until_ms = holdings->now_ms() + index_valid_ms;
 	snprintf(object->etag, sizeof(object->etag), "\"file-%s\"", file.version);
 	snprintf(object->name, sizeof(object->name), "%s", file.name);
 	snprintf(object->source, sizeof(object->source), "index");
@@ -163,7 +163,7 @@ static struct object *find_here(const struct holdings *holdings, const char *tex
 				struct look *look)
 {
 	struct object *object =
-		object_table_find(holdings->objects, text, strlen(text), clock_now_ms());
+		object_table_find(holdings->objects, text, strlen(text), holdings->now_ms());
 
 	if (object)
 		return object;
@@ -258,7 +258,7 @@ static void finish_without(struct lookup *lookup)
 	miss_text(lookup->wanted, lookup->text, miss);
 	if ((lookup->section || is_made(lookup)) && !lookup->was_transient && !lookup->unqueried[0])
 		negative_cache_add(lookup->holdings->negative, miss, NULL,
-				   clock_now_ms() + section_negative_ms, lookup->state);
+				   lookup->holdings->now_ms() + section_negative_ms, lookup->state);
 	lookup_finish(lookup, lookup->was_transient ? LOOKUP_TRANSIENT : LOOKUP_MISSING, NULL);
 }
 
@@ -435,7 +435,7 @@ static void lookup_run(struct job *job)
 
 	for (; enter_phase(lookup); lookup->phase++) {
 		struct object *file GUARDED(object) = NULL;
-		int64_t now = clock_now_ms();
+		int64_t now = holdings->now_ms();
 
 		/* An object may have appeared after the first look. */
 		if (!lookup->phase)
@@ -456,7 +456,7 @@ static void lookup_run(struct job *job)
 			proxy_loop_add_unqueried(lookup->unqueried, holdings->own_name, NULL);
 			continue;
 		}
-		if (now >= lookup->deadline_ms) {
+		if (clock_now_ms() >= lookup->deadline_ms) {
 			lookup->was_transient = true;
 			break;
 		}

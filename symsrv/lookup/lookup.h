@@ -14,6 +14,8 @@
 /* Everything that look-ups use. main owns it. */
 struct holdings {
 	const char *own_name; /* "symsrv-INSTANCE", unique among servers */
+	/* The clock by which answers get old: clock_now_ms(), or that of a test. */
+	int64_t (*now_ms)(void);
 	struct store *store;
 	struct file_index *index;
 	struct lru_table *objects;

@@ -13,7 +13,7 @@ import sys
 import time
 
 from native_tools import Fail, Skip
-from waiting import wait_until
+from waiting import is_in_time, wait_until
 
 BPF_SYSCALL = {"x86_64": 321, "aarch64": 280}.get(platform.machine(), 321)
 
@@ -295,19 +295,21 @@ int main(int count, char **words)
 """
 
 
-def ask_before_and_after(tools, command, questions_of, swap):
-    """The answers to the same question before and after, in one run of ours."""
+def ask_before_and_after(command, question, swap, name):
+    """The answer to a question before; and afterwards the first one with `name`, in one run of ours. It may be the former one for a moment."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ours:
-        answers = []
-        for step in range(2):
-            if step:
-                swap()
-                time.sleep(1)  # An answer during the change could be either.
-            ours.stdin.write(questions_of)
+        def ask():
+            ours.stdin.write(question)
             ours.stdin.flush()
             answers.append(ours.stdout.readline())
+            return answers[-1]
+
+        answers = []
+        ask()
+        swap()
+        is_in_time(lambda: name in ask(), 5)
         ours.stdin.close()
-    return answers
+    return answers[0], answers[-1]
 
 
 def test_a_library_in_the_place_of_another_has_its_own_names_in_one_stream(tools):
@@ -343,7 +345,7 @@ def test_a_library_in_the_place_of_another_has_its_own_names_in_one_stream(tools
                 moved.append(int(go_on(), 16))
 
             question = f"   0x{place + offset:x}\n"
-            before, after = ask_before_and_after(tools, [tools.program, subject, str(process.pid)], question, swap)
+            before, after = ask_before_and_after([tools.program, subject, str(process.pid)], question, swap, "in_after")
             process.kill()
         if moved != [place]:
             raise Skip("the second library lies elsewhere")

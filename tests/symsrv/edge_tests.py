@@ -419,25 +419,6 @@ def a_file_that_is_cut_while_it_is_sent_ends_the_connection():
         check(count < 30 << 20, "%d bytes" % count)
 
 
-@test
-def a_file_that_changes_under_the_index_is_never_served_wrongly():
-    directory = indexed(TARGET, size=300000)
-    path = os.path.join(directory, TARGET)
-    whole = h.make_elf(TARGET, 300000)
-    with symsrv("--index", directory) as program:
-        equal(program.debuginfo(TARGET)[2], whole, "before")
-        with open(path + ".new", "wb") as file:
-            file.write(h.make_elf(h.build_id(1600), 300000))
-        os.rename(path + ".new", path)
-
-        def is_missing():
-            status, _, body = program.debuginfo(TARGET)
-            check(status == 404 or (status == 200 and body == whole), "status %d" % status)
-            return status == 404
-        h.wait_until(is_missing, "it is another file now")
-        equal(program.debuginfo(TARGET)[0], 404, "it stays so")
-
-
 def status_in_time(program, identity, wanted):
     """Asks until that is answered: its headers."""
     answers = []
@@ -449,16 +430,8 @@ def status_in_time(program, identity, wanted):
     return answers[-1][1]
 
 
-@test
-def of_two_indexed_files_with_one_identity_the_other_serves_when_one_goes():
-    directories = indexed(TARGET, size=30000), indexed(TARGET, size=30000)
-    with symsrv("--index", directories[0], "--index", directories[1]) as program:
-        equal(program.debuginfo(TARGET)[0], 200, "before")
-        os.unlink(os.path.join(directories[0], TARGET))
-        h.wait_until(lambda: not deleted_files(program), "what was opened is closed")
-        equal(program.debuginfo(TARGET)[0], 200, "the second one")
-
-
+# The time that an indexed file is served without a look at its path has unit tests: tests/symsrv/lookup/test_indexed_files.c.
+# This one has the real clock, and the scan that a server begins by itself.
 @test
 def an_indexed_file_that_was_moved_is_missing_for_a_moment_only_and_not_for_certain():
     directory = indexed(TARGET, h.build_id(1650))
@@ -472,10 +445,12 @@ def an_indexed_file_that_was_moved_is_missing_for_a_moment_only_and_not_for_cert
 
 
 @test
-def an_indexed_file_that_was_removed_is_missing_for_certain_in_a_moment():
+def an_indexed_file_that_was_removed_is_missing_for_certain_after_a_scan():
     directory = indexed(TARGET, h.build_id(1650))
     with symsrv("--index", directory) as program:
         os.unlink(os.path.join(directory, TARGET))
+        equal(program.debuginfo(TARGET)[1]["cache-control"], "no-store", "where it is now is not known")
+        program.process.send_signal(signal.SIGUSR1)
         h.wait_until(lambda: program.debuginfo(TARGET)[1].get("cache-control") == "max-age=30", "missing for certain")
 
 

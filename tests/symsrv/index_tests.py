@@ -139,6 +139,7 @@ def another_symsrv_is_not_given_a_program_while_its_debug_file_is_away():
         h.wait_until(lambda: inner.debuginfo(identity)[::2] == (200, content), "the program is served")
         equal(outer.debuginfo(identity, headers={"User-Agent": "test"})[0], 503, "to another symsrv")
         os.rename(debug_files + ".away", debug_files)
+        inner.process.send_signal(signal.SIGUSR1)
         h.wait_until(lambda: inner.debuginfo(identity)[::2] == (200, better), "it is back")
         equal(outer.debuginfo(identity)[::2], (200, better), "to another symsrv, then")
 
@@ -153,6 +154,7 @@ def another_symsrv_is_not_given_a_program_while_its_debug_file_is_elsewhere():
         os.rename(os.path.join(debug_files, "two"), os.path.join(debug_files, "three"))
         status, _, body = outer.debuginfo(identity, headers={"User-Agent": "test"})
         check(body != content, "%d, and the program" % status)
+        inner.process.send_signal(signal.SIGUSR1)
         h.wait_until(lambda: inner.debuginfo(identity)[::2] == (200, better), "it is found")
         equal(outer.debuginfo(identity)[::2], (200, better), "to another symsrv, then")
 
@@ -178,31 +180,34 @@ def what_is_in_a_directory_that_cannot_be_read_is_not_missing_for_certain():
 
 @test
 def neither_is_what_was_in_a_directory_below_that_cannot_be_read_any_more():
-    identity, other = h.build_id(906), h.build_id(907)
+    """Each state is asked for a file of its own: one that was served is served for five seconds."""
+    first, second, third, other = (h.build_id(number) for number in (906, 913, 914, 907))
     directory = directory_with(one=h.make_elf(other))
     store = tempfile.mkdtemp(dir=RUN.scratch)
     inner, locked = os.path.join(directory, "inner"), os.path.join(directory, "locked")
     os.mkdir(inner)
     os.mkdir(locked)
-    with open(os.path.join(inner, "two"), "wb") as file:
-        file.write(h.make_elf(identity))
+    for identity in first, second, third:
+        with open(os.path.join(inner, identity), "wb") as file:
+            file.write(h.make_elf(identity))
     h.give_to_nobody(directory)
     h.give_to_nobody(store)
     os.chmod(locked, 0)
     with symsrv("--index", directory, store=store, preexec=h.become_nobody) as program:
-        equal(program.debuginfo(identity)[0], 200, "there")
+        equal(program.debuginfo(first)[0], 200, "there")
         equal(program.debuginfo(h.build_id(999))[0], 404, "what never could be read is no reason to doubt")
         os.chmod(inner, 0)
         for _ in range(2):
             program.process.send_signal(signal.SIGUSR1)
-            h.wait_until(lambda: program.debuginfo(identity, headers={"User-Agent": "test"})[0] == 503, "nobody knows")
+            h.wait_until(lambda: program.debuginfo(second, headers={"User-Agent": "test"})[0] == 503, "nobody knows")
             equal(program.debuginfo(other)[0], 200, "what can be read")
         os.chmod(inner, 0o755)
+        program.process.send_signal(signal.SIGUSR1)
         h.wait_until(lambda: program.debuginfo(h.build_id(999))[0] == 404, "it is seen that it is back")
-        equal(program.debuginfo(identity)[0], 200, "there again")
+        equal(program.debuginfo(second)[0], 200, "there again")
         shutil.rmtree(inner)
         program.process.send_signal(signal.SIGUSR1)
-        h.wait_until(lambda: program.debuginfo(identity)[0] == 404, "what is gone is missing")
+        h.wait_until(lambda: program.debuginfo(third)[1].get("cache-control") == "max-age=30", "what is gone is missing")
         os.chmod(locked, 0o755)
 
 

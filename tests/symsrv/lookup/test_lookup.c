@@ -37,6 +37,7 @@ static void begin(void)
 	/* After a start no checksum has been compared. */
 	store_close(holdings.store);
 	cr_assert_eq(store_open(directory, 1 << 30, &holdings.store), 0);
+	holdings.now_ms = clock_now_ms;
 	holdings.index = file_index_create(true);
 	holdings.objects = object_table_create(64);
 	holdings.negative = negative_cache_create();
