@@ -18,7 +18,7 @@ size_t utf8_append(struct buf *buf, const char *text);
 /* Number of characters. An invalid byte counts as one. */
 size_t utf8_count(const char *text);
 
-/* What follows the first `count` characters: a pointer into `text`, at most to its end. */
+/* Skips `count` characters, at most to the end. Returns a pointer into `text`. */
 const char *utf8_skip(const char *text, size_t count);
 
 /* How many blanks fill a text up to so many columns. Each character is taken for one column. */

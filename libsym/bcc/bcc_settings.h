@@ -26,7 +26,7 @@ struct bcc_settings {
 	uint32_t jit;         /* LIBSYM_BCC_JIT=auto|memory|...: enum sym_jit_method */
 	uint32_t refresh_ms;  /* LIBSYM_BCC_REFRESH_MS: shortest time between two refreshes of a
 				 process */
-	/* Of a test: a clock in ns that never goes back. NULL: CLOCK_MONOTONIC_COARSE. */
+	/* A test sets its clock here: ns that never go back. NULL: CLOCK_MONOTONIC_COARSE. */
 	uint64_t (*clock_ns)(void *context);
 };
 

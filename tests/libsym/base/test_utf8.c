@@ -49,7 +49,10 @@ Test(utf8, counts_and_skips_characters)
 
 Test(utf8, pads_by_characters)
 {
-	cr_expect_eq(utf8_padding("\xc3\x9c" "b", 5), 3);
+	cr_expect_eq(utf8_padding("\xc3\x9c"
+				  "b",
+				  5),
+		     3);
 	cr_expect_eq(utf8_padding("\xc3\x9c", 1), 0);
 	cr_expect_eq(utf8_padding("abc", 2), 0);
 }

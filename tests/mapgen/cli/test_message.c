@@ -53,5 +53,7 @@ Test(message, replaces_control_characters_above_ascii)
 		expect_printable((char[]){ 'a', (char)0xc2, (char)byte, 'b', '\0' }, "a?b");
 		expect_printable((char[]){ 'a', (char)byte, 'b', '\0' }, "a?b");
 	}
-	expect_printable("a\xe2\x80\xae" "b", "a?b");
+	expect_printable("a\xe2\x80\xae"
+			 "b",
+			 "a?b");
 }

@@ -28,7 +28,11 @@ Test(text_parts, fills_a_column)
 
 Test(text_parts, counts_characters_and_not_bytes)
 {
-	expect_cell(80, 8, "\xc3\x9c" "ber", "\xc3\x9c" "ber    ");
+	expect_cell(80, 8,
+		    "\xc3\x9c"
+		    "ber",
+		    "\xc3\x9c"
+		    "ber    ");
 	expect_cell(80, 8, "\xc3\x9c\xc3\x9c\xc3\x9c\xc3\x9c\xc3\x9c\xc3\x9c\xc3\x9c\xc3\x9c",
 		    "\xc3\x9c\xc3\x9c\xc3\x9c\xc3\x9c\xc3\x9c\xc3\x9c\xc3\x9c\xc3\x9c");
 }

@@ -46,7 +46,7 @@ static void begin(void)
 {
 	char store[128];
 
-	strcpy(world.top, "/tmp/indexed-files-XXXXXX");
+	snprintf(world.top, sizeof(world.top), "/tmp/indexed-files-XXXXXX");
 	cr_assert_not_null(mkdtemp(world.top));
 	make_directory("store");
 	make_directory("one");
