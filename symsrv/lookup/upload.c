@@ -6,9 +6,9 @@
  *                    symbols
  *   verify_content() the same check as for what an upstream sends
  *   judge_key()      an object that is here is replaced only by one with debug information, if it
- *                    has none
+ *                    has none; store_publish() compares once more with what a fetch has brought
  *
- * One upload is judged and published at a time, so that of two the better one stays.
+ * One upload is judged and published at a time, so that of two equal ones one is stored.
  */
 #include "symsrv/lookup/upload.h"
 
@@ -317,9 +317,10 @@ static json_t *path_json(const struct key *key)
 	return ret ? ret : json_null();
 }
 
-/* Publishes those that are wanted; the last one gets the arrival itself. */
+/* Publishes those that are wanted; the last one gets the arrival itself. One that is not stored,
+ * because a fetch has brought a better one, is not wanted any more. */
 static int publish_wanted(const struct holdings *holdings, struct upload *upload,
-			  const struct upload_keys *keys, const bool *is_wanted)
+			  const struct upload_keys *keys, bool *is_wanted)
 {
 	size_t left = 0;
 	int failure = 0;
@@ -338,6 +339,9 @@ static int publish_wanted(const struct holdings *holdings, struct upload *upload
 		if (!failure)
 			failure = publish_key(holdings, upload, incoming, &keys->keys[i],
 					      keys->contents);
+		is_wanted[i] = failure != -EEXIST;
+		if (!is_wanted[i])
+			failure = 0;
 	}
 	return failure;
 }
@@ -359,7 +363,7 @@ static void publish_keys(struct uploads *uploads, struct upload *upload,
 			 const struct upload_keys *keys)
 {
 	const struct holdings *holdings = uploads->holdings;
-	bool is_wanted[2] = { false }, is_new = false;
+	bool is_wanted[2] = { false }, is_new;
 	char text[KEY_TEXT_BYTES];
 	int failure;
 
@@ -367,10 +371,10 @@ static void publish_keys(struct uploads *uploads, struct upload *upload,
 	for (size_t i = 0; i < keys->count; i++) {
 		key_text(&keys->keys[i], text);
 		is_wanted[i] = judge_key(holdings, text, keys->contents);
-		is_new |= is_wanted[i];
 	}
 	failure = publish_wanted(holdings, upload, keys, is_wanted);
 	pthread_mutex_unlock(&uploads->lock);
+	is_new = is_wanted[0] || is_wanted[1];
 	if (failure) {
 		fail(upload, failure);
 		return;

@@ -734,7 +734,7 @@ static void store_hold(struct store_incoming *incoming, struct store_entry *entr
 }
 
 /* The record is written behind the content, everything is flushed to the disk, and only then it
- * gets its name. */
+ * gets its name. It is compared under the lock, so the order of arrivals does not matter. */
 static int store_publish_object(struct store_incoming *incoming, struct store_record *record)
 {
 	struct store *store = incoming->store;
@@ -755,7 +755,9 @@ static int store_publish_object(struct store_incoming *incoming, struct store_re
 		return -errno;
 	snprintf(from, sizeof(from), "tmp/%s", incoming->name);
 	pthread_mutex_lock(&store->lock);
-	failure = store_layout_move(store->directory_fd, from, path);
+	failure = store_file_is_better(store->directory_fd, path, record)
+			  ? -EEXIST
+			  : store_layout_move(store->directory_fd, from, path);
 	if (!failure)
 		store_hold(incoming,
 			   store_enter(store, record, incoming->bytes, use_now(store), true));

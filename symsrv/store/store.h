@@ -10,8 +10,9 @@
  * of the record. One rename publishes it, so content and record always agree; what a crash leaves
  * is in tmp/. The modification time of a file is the time of its last use.
  *
- * The store does not know what the content means; the caller has verified it. Functions return 0 or
- * a negative errno, and are safe for several threads.
+ * The caller has verified the content. The store knows only that an object with debug information
+ * is better than one without. Functions return 0 or a negative errno, and are safe for several
+ * threads.
  */
 #ifndef SYMSRV_STORE_STORE_H
 #define SYMSRV_STORE_STORE_H
@@ -121,8 +122,11 @@ uint64_t store_incoming_bytes(const struct store_incoming *incoming);
  * store_record_deinit().
  */
 int store_unwrap(struct store_incoming *incoming, const char *key, struct store_record *record);
-/* Publishes the arrival as an object. The caller sets key, name, source and contents of `record`;
- * the rest is filled in. Ends the arrival in any case. */
+/*
+ * Publishes the arrival as an object, which replaces another one of that key. -EEXIST: a better one
+ * is there, and stays. The caller sets key, name, source and contents of `record`; the rest is
+ * filled in. Ends the arrival in any case.
+ */
 int store_publish(struct store_incoming *incoming, struct store_record *record);
 /* As store_publish(), but the object is not evicted before the arrival is abandoned, so that
  * waiting clients can open it. */

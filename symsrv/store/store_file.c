@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hex.h"
 #include "libsym/base/path.h"
+#include "libsym/libsym.h"
 #include "symsrv/util/digest.h"
 
 static const char first_line[] = "\nsymsrv object 1\n";
@@ -172,6 +174,23 @@ int store_file_read(int fd, uint64_t file_bytes, struct store_record *record)
 	else
 		*record = found;
 	return failure;
+}
+
+bool store_file_is_better(int directory_fd, const char *path, const struct store_record *record)
+{
+	struct store_record here;
+	struct stat status;
+	bool is_better;
+	int fd AUTO_CLOSE = -1;
+
+	if (record->contents & SYM_CONTENT_DEBUG_INFO)
+		return false;
+	fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &status) || store_file_read(fd, (uint64_t)status.st_size, &here))
+		return false;
+	is_better = here.contents & SYM_CONTENT_DEBUG_INFO && !strcmp(here.key, record->key);
+	store_record_deinit(&here);
+	return is_better;
 }
 
 int store_file_verify(int fd, const struct store_record *record)

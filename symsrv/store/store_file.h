@@ -19,6 +19,10 @@ bool store_file_format(struct buf *buf, const struct store_record *record);
 /* Reads the record of an open object file of `file_bytes`; -EBADMSG when the file is no object. */
 int store_file_read(int fd, uint64_t file_bytes, struct store_record *record);
 
+/* Whether the object file at `path`, if there is one, is better than one with `record`: it has
+ * debug information, and the other has none. */
+bool store_file_is_better(int directory_fd, const char *path, const struct store_record *record);
+
 /* Removes the record from an object file of another store, after checking that it is the object of
  * `key` and that its checksum holds: -EBADMSG otherwise. */
 int store_file_unwrap(int fd, uint64_t file_bytes, const char *key, struct store_record *record);

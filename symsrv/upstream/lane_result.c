@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "symsrv/upstream/image_note.h"
 #include "symsrv/upstream/verify.h"
@@ -67,23 +66,8 @@ static int unwrap_of_tier(const struct flight *flight, struct store_incoming *in
 	return -EBADMSG;
 }
 
-/* Whether an upload brought a better object during the fetch. */
-static bool has_better(const struct flight *flight, uint32_t contents)
-{
-	struct store_record record;
-	bool is_better;
-	int fd;
-
-	if (contents & SYM_CONTENT_DEBUG_INFO ||
-	    store_find(flight->fetcher->parts.store, flight->text, &fd, &record))
-		return false;
-	is_better = record.contents & SYM_CONTENT_DEBUG_INFO;
-	store_record_deinit(&record);
-	close(fd);
-	return is_better;
-}
-
-/* Returns true if the object is in the store now; *arrival is then NULL if a better one was. */
+/* Returns true if the object is in the store now; *arrival is then NULL if a better one came during
+ * the fetch, by an upload. */
 static bool take_in(struct lane *lane, struct store_incoming **arrival)
 {
 	struct store_incoming *incoming = *arrival;
@@ -120,15 +104,15 @@ static bool take_in(struct lane *lane, struct store_incoming **arrival)
 		name_file(&record, &flight->key);
 		snprintf(record.source, sizeof(record.source), "%s", upstream->name);
 	}
-	if (has_better(flight, record.contents)) {
-		store_abandon(incoming);
-		*arrival = NULL;
-		return true;
-	}
 	if (flight->key.kind == KEY_PE)
 		image_note_add(flight->fetcher->parts.store, store_incoming_fd(incoming),
 			       store_incoming_bytes(incoming), flight->text);
 	failure = store_publish_held(incoming, &record);
+	if (failure == -EEXIST) {
+		store_abandon(incoming);
+		*arrival = NULL;
+		return true;
+	}
 	if (failure) {
 		store_abandon(incoming);
 		give_up(flight, failure);

@@ -11,6 +11,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
+#include "libsym/libsym.h"
 #include "symsrv/store/store.h"
 #include "symsrv/store/store_file.h"
 
@@ -541,6 +542,68 @@ Test(store, a_new_object_stays_until_who_waits_has_opened_it)
 	cr_expect_not(has(key, ""), "one of all");
 	store_usage(store, &usage);
 	cr_expect_eq(usage.used_bytes, 0u);
+}
+
+/* Ends an arrival as an object of one key. */
+static int publish(struct store_incoming *incoming, const char *bytes, uint32_t contents)
+{
+	char key[] = "debuginfo/ab";
+	struct store_record record = {
+		.key = key,
+		.name = "name.so",
+		.source = "here",
+		.contents = contents,
+	};
+
+	cr_assert_eq(store_append(incoming, bytes, strlen(bytes)), 0);
+	return store_publish(incoming, &record);
+}
+
+Test(store, keeps_the_better_object_whichever_is_published_last)
+{
+	const uint32_t worse = SYM_CONTENT_SYMBOL_TABLE, better = worse | SYM_CONTENT_DEBUG_INFO;
+	struct store_incoming *first = arrive(), *second = arrive(), *third = arrive();
+
+	/* The worse one began first and ends last. */
+	cr_expect_eq(publish(second, "better", better), 0);
+	cr_expect_eq(publish(first, "worse", worse), -EEXIST);
+	cr_expect(has("debuginfo/ab", "better"));
+	cr_expect_eq(publish(third, "as good", better), 0);
+	cr_expect(has("debuginfo/ab", "as good"));
+	cr_expect_eq(arriving(), 0u);
+	cr_expect_eq(files_in_tmp(), 0u);
+}
+
+Test(store, replaces_the_worse_object)
+{
+	cr_expect_eq(publish(arrive(), "worse", SYM_CONTENT_SYMBOL_TABLE), 0);
+	cr_expect_eq(publish(arrive(), "as good", SYM_CONTENT_SYMBOL_TABLE), 0);
+	cr_expect(has("debuginfo/ab", "as good"));
+	cr_expect_eq(publish(arrive(), "better", SYM_CONTENT_DEBUG_INFO), 0);
+	cr_expect(has("debuginfo/ab", "better"));
+}
+
+Test(store, replaces_a_better_object_that_is_damaged_or_of_another_key)
+{
+	char path[256], other[256];
+	struct store_record record;
+	int fd;
+
+	path_of("debuginfo/ab", path);
+	path_of("debuginfo/ac", other);
+	cr_assert_eq(publish(arrive(), "better", SYM_CONTENT_DEBUG_INFO), 0);
+	store_close(store);
+	open_store(1 << 20);
+	fd = open(path, O_WRONLY);
+	cr_assert_eq(pwrite(fd, "X", 1, 0), 1);
+	close(fd);
+	cr_expect_eq(store_find(store, "debuginfo/ab", &fd, &record), -ENOENT, "as each look-up");
+	cr_expect_eq(publish(arrive(), "worse", SYM_CONTENT_SYMBOL_TABLE), 0);
+	cr_expect(has("debuginfo/ab", "worse"));
+	cr_assert_eq(publish(arrive(), "better", SYM_CONTENT_DEBUG_INFO), 0);
+	cr_assert_eq(rename(path, other), 0);
+	cr_expect_eq(put("debuginfo/ac", "hello", 5), 0);
+	cr_expect(has("debuginfo/ac", "hello"));
 }
 
 Test(store, counts_what_was_there_before)
