@@ -14,44 +14,57 @@
 static const int64_t hanging_ms = 1000 * (SYMBOL_SANDBOX_CPU_S + 10);
 static const size_t most_reason_bytes = 300;
 
-static int log_failure(const struct object *image, const char *why, size_t size_bytes, int failure)
+/* A map that is made, and what messages about it need. */
+struct making {
+	struct map_processes *processes;
+	const struct object *image;
+	struct symbol_process process;
+};
+
+static int log_failure(struct making *making, const char *why, size_t size_bytes, int failure)
 {
-	log_message(LOG_LEVEL_WARNING, "%s: no map: %.*s", image->text,
-		    (int)(size_bytes < most_reason_bytes ? size_bytes : most_reason_bytes), why);
+	struct map_processes *processes = making->processes;
+	struct log_limit *limit =
+		failure == -EBADMSG ? &processes->unmade_lines : &processes->failed_lines;
+
+	if (log_limit_allows(limit, clock_now_ms()))
+		log_message(LOG_LEVEL_WARNING, "%s: no map: %.*s" LOG_LIMIT_NOTE,
+			    making->image->text,
+			    (int)(size_bytes < most_reason_bytes ? size_bytes : most_reason_bytes),
+			    why);
 	return failure;
 }
 
-static int log_text(const struct object *image, const char *why, int failure)
+static int log_text(struct making *making, const char *why, int failure)
 {
-	return log_failure(image, why, strlen(why), failure);
+	return log_failure(making, why, strlen(why), failure);
 }
 
 /* Appends the parts of the map. 0, or a negative errno. */
-static int receive_map(const struct symbol_process *process, const struct object *image,
-		       int64_t deadline_ms, struct buf *ret)
+static int receive_map(struct making *making, int64_t deadline_ms, struct buf *ret)
 {
 	struct symbol_message message AUTO_SYMBOL_MESSAGE;
 	bool is_last = false;
 
 	symbol_message_init(&message, MAP_CHILD_PART_BYTES);
 	while (!is_last) {
-		switch (symbol_message_receive(process->fd, deadline_ms, &message)) {
+		switch (symbol_message_receive(making->process.fd, deadline_ms, &message)) {
 		case SYMBOL_LATE:
-			return log_text(image, "its process was late", -ETIME);
+			return log_text(making, "its process was late", -ETIME);
 		case SYMBOL_ENDED:
-			return log_text(image, "its process ended", -ECHILD);
+			return log_text(making, "its process ended", -ECHILD);
 		default:
 			break;
 		}
 		if (message.kind == SYMBOL_MESSAGE_UNREADABLE)
-			return log_failure(image, message.bytes.data ?: "",
+			return log_failure(making, message.bytes.data ?: "",
 					   message.bytes.size_bytes,
 					   message.number == ENOMEM ? -ENOMEM : -EBADMSG);
 		if (message.kind != SYMBOL_MESSAGE_MAP_PART)
-			return log_text(image, "its process sent no map", -ECHILD);
+			return log_text(making, "its process sent no map", -ECHILD);
 		if (!buf_append(ret, message.bytes.data, message.bytes.size_bytes))
 			return ret->failure == BUF_TOO_BIG
-				       ? log_text(image, "it is too large", -EBADMSG)
+				       ? log_text(making, "it is too large", -EBADMSG)
 				       : -ENOMEM;
 		is_last = message.number;
 	}
@@ -63,14 +76,13 @@ static int make_map(struct map_maker *maker, const struct object *image, enum sy
 {
 	struct map_processes *processes = (struct map_processes *)maker;
 	int64_t end_ms = clock_now_ms() + hanging_ms;
-	struct symbol_process process;
+	struct making making = { .processes = processes, .image = image };
 	int failure = -EAGAIN;
 
 	if (symbol_process_start(processes->program, SYMBOL_MESSAGE_MAP, format, image->fd,
-				 &process))
-		failure = receive_map(&process, image, deadline_ms < end_ms ? deadline_ms : end_ms,
-				      ret);
-	symbol_process_end(&process);
+				 &making.process))
+		failure = receive_map(&making, deadline_ms < end_ms ? deadline_ms : end_ms, ret);
+	symbol_process_end(&making.process);
 	processes->counts.made += !failure;
 	processes->counts.unmade += failure == -EBADMSG;
 	processes->counts.failed += failure && failure != -EBADMSG;

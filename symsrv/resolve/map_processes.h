@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "symsrv/lookup/derived_object.h"
+#include "symsrv/util/log.h"
 
 struct map_processes {
 	struct map_maker maker;
@@ -18,6 +19,7 @@ struct map_processes {
 		atomic_ullong unmade; /* images without a map of all their methods */
 		atomic_ullong failed; /* no process could be started, or it ended or was late */
 	} counts;
+	struct log_limit unmade_lines, failed_lines;
 };
 
 /* `program` outlives it. */

@@ -35,11 +35,11 @@ static const unsigned int most_wanted = 16;
 static const size_t most_kept_bytes = (size_t)16 << 20;
 /* A process that takes longer, although its CPU time is limited, hangs. */
 static const int64_t hanging_ms = 1000 * (SYMBOL_SANDBOX_CPU_S + 10);
-static const size_t most_reason_bytes = 300;
 
 enum {
 	MOST_FAILED = 64,
-	IDENTITY_BYTES = 128
+	IDENTITY_BYTES = 128,
+	REASON_BYTES = 300
 };
 
 static const char problem_late[] = "its debug information was not read before the deadline";
@@ -59,6 +59,7 @@ struct symbol_worker {
 	struct known_answers known; /* to positions that were asked for before */
 	uint32_t known_fields;      /* of these answers */
 	bool is_busy;
+	char reason[REASON_BYTES]; /* why it cannot read the image; "": it has not said so */
 };
 
 struct failed_image {
@@ -74,6 +75,7 @@ struct symbol_workers {
 	struct failed_image failed[MOST_FAILED];
 	size_t next_failed;
 	struct symbol_worker_counts counts;
+	struct log_limit late_lines, failure_lines;
 };
 
 /* ---- processes ------------------------------------------------------------------ */
@@ -303,14 +305,6 @@ static bool send_file(const struct symbol_worker *worker, const struct symbol_qu
 	return symbol_message_send(worker->process.fd, SYMBOL_MESSAGE_FILE, 0, NULL, 0, fd);
 }
 
-static void log_unreadable(const struct symbol_question *question, const struct buf *reason)
-{
-	size_t bytes =
-		reason->size_bytes < most_reason_bytes ? reason->size_bytes : most_reason_bytes;
-
-	log_message(LOG_LEVEL_WARNING, "%s: %.*s", question->name, (int)bytes, reason->data ?: "");
-}
-
 /* Receives the answers that are owed, to the positions `fresh`. Returns NULL, or why not all came.
  * `fresh`: NULL for those to a former question. */
 static const char *receive_answers(struct symbol_worker *worker,
@@ -331,7 +325,8 @@ static const char *receive_answers(struct symbol_worker *worker,
 		if (receipt == SYMBOL_ENDED)
 			return problem_crashed;
 		if (message.kind == SYMBOL_MESSAGE_UNREADABLE) {
-			log_unreadable(question, &message.bytes);
+			snprintf(worker->reason, sizeof(worker->reason), "%s",
+				 buf_string(&message.bytes) ?: "");
 			return problem_unreadable;
 		}
 		if (message.kind == SYMBOL_MESSAGE_ANSWERS)
@@ -414,6 +409,18 @@ static const char *ask_worker(struct symbol_worker *worker, const struct symbol_
 	return problem ? problem : trouble;
 }
 
+/* The client chose the deadline; all else is a fault of the image. */
+static void log_problem(struct symbol_workers *workers, const struct symbol_question *question,
+			const struct symbol_worker *worker, const char *problem)
+{
+	struct log_limit *limit =
+		problem == problem_late ? &workers->late_lines : &workers->failure_lines;
+
+	if (log_limit_allows(limit, clock_now_ms()))
+		log_message(LOG_LEVEL_WARNING, "%s: %s%s%s" LOG_LIMIT_NOTE, question->name, problem,
+			    *worker->reason ? ": " : "", worker->reason);
+}
+
 const char *symbol_workers_ask(struct symbol_workers *workers,
 			       const struct symbol_question *question, struct answer_list *list)
 {
@@ -430,8 +437,9 @@ const char *symbol_workers_ask(struct symbol_workers *workers,
 		problem = ask_worker(worker, question, list);
 	else
 		problem = problem_start;
-	if (problem)
-		log_message(LOG_LEVEL_WARNING, "%s: %s", question->name, problem);
+	/* An answer that is too large concerns the client alone. */
+	if (problem && problem != problem_large)
+		log_problem(workers, question, worker, problem);
 	give_back(workers, worker, problem);
 	return problem;
 }

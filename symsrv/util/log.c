@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,9 @@
 enum {
 	LINE_BYTES = 1024 /* a pipe accepts this much completely or not at all */
 };
+
+/* As for what upstreams refuse. */
+static const int64_t silence_ms = 3600 * 1000;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int output = STDERR_FILENO;
@@ -103,4 +105,12 @@ void log_message(enum log_level level, const char *format, ...)
 	va_end(arguments);
 	lost = log_put(text, length) ? 0 : lost + 1;
 	pthread_mutex_unlock(&lock);
+}
+
+bool log_limit_allows(struct log_limit *limit, int64_t now_ms)
+{
+	int64_t next_ms = limit->next_ms;
+
+	return now_ms >= next_ms &&
+	       atomic_compare_exchange_strong(&limit->next_ms, &next_ms, now_ms + silence_ms);
 }

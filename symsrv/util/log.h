@@ -6,7 +6,10 @@
 #ifndef SYMSRV_UTIL_LOG_H
 #define SYMSRV_UTIL_LOG_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 enum log_level {
@@ -20,6 +23,18 @@ enum log_level {
  * later. */
 void log_message(enum log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* For a kind of message that clients can cause at will: one line an hour. A metric counts them all.
+ * Zeroed at first. */
+struct log_limit {
+	_Atomic int64_t next_ms;
+};
+
+/* Whether a message is to be written now. `now_ms` is the time since any moment. */
+bool log_limit_allows(struct log_limit *limit, int64_t now_ms);
+
+/* The end of such a message. */
+#define LOG_LIMIT_NOTE " (more are counted in /metrics, and not logged for an hour)"
 
 /* Opens what the first message would open, because another user may not be able to open the pipe.
  */

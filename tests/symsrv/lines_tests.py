@@ -232,6 +232,8 @@ def a_process_that_dies_or_hangs_costs_its_own_image_only():
         check("less than a minute" in ask(identity)[2][0]["problem"], "not again")
         equal(program.metric("symsrv_symbol_workers_started_total"), started, "processes")
         equal(program.get("/healthz")[0], 200, "the server")
+        lines = [line for line in program.log_text().splitlines() if "debug information" in line]
+        equal(len(lines), 2, "lines in the log, one for each cause: %s" % lines)
 
 
 @test

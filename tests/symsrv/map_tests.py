@@ -117,6 +117,8 @@ def what_cannot_be_made_is_not_found():
                 equal((status, headers["cache-control"]), (404, "max-age=30"), path)
         check(program.metric('symsrv_maps_total{result="none"}') >= 2, "images without maps")
         equal(program.metric('symsrv_maps_total{result="failed"}'), 0, "processes that failed")
+        lines = [line for line in program.log_text().splitlines() if "no map" in line]
+        equal(len(lines), 1, "lines in the log, whatever clients ask for: %s" % lines)
         for path in ("/pe/", "/pe/n.dll", "/pe/n.dll/map", "/pe/n.dll/xyz/map", "/pe/../5F0000013000/map", "/pe/n.dll/5F0000013000/other",
                      "/pe/n.dll/5F0000013000/x/map", "/pe//5F0000013000/map", "/pe/a.pdb/%s1/map" % ("ab" * 16), "/pe/%s/1/map" % ("a" * 3000)):
             equal(program.get(path)[0], 404, path)
