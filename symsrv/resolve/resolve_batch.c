@@ -26,6 +26,7 @@
 #include "symsrv/resolve/resolve_request.h"
 #include "symsrv/resolve/symbolicate.h"
 #include "symsrv/resolve/wanted_object.h"
+#include "symsrv/upstream/image_note.h"
 #include "symsrv/util/clock.h"
 #include "symsrv/util/json_text.h"
 
@@ -37,6 +38,7 @@ static const char problem_unreadable[] = "its names cannot be read";
 static const char problem_large[] = "the answer is too large";
 static const char problem_unknown[] = "no image with this PDB is known here";
 static const char problem_ambiguous[] = "several images with this PDB are known here";
+static const char problem_windows_pdb[] = "its lines are in a Windows PDB, which is not read";
 
 /* A look-up of a module's file. */
 struct module_file {
@@ -210,6 +212,19 @@ static const char *write_image(struct buf *text, const struct resolve_asked *ask
 	return NULL;
 }
 
+/* Why there are no lines although nothing failed; NULL: there is no reason. */
+static const char *why_without_lines(const struct resolve_batch *batch, size_t index)
+{
+	const struct lookup *image = &batch->modules[index].file.lookup;
+
+	return batch->request.wants_lines && batch->request.modules[index].key.kind == KEY_PE &&
+			       image->outcome == LOOKUP_FOUND &&
+			       image_note_has_windows_pdb(image->object->fd,
+							  image->object->size_bytes)
+		       ? problem_windows_pdb
+		       : NULL;
+}
+
 static void write_module(struct resolve_batch *batch, size_t index, bool *is_complete)
 {
 	const struct resolve_module *module = &batch->modules[index];
@@ -232,13 +247,15 @@ static void write_module(struct resolve_batch *batch, size_t index, bool *is_com
 	if (asked->is_of_pdb)
 		trouble = write_image(&batch->text, asked);
 	problem = trouble ? trouble : problem;
+	*is_complete &= !problem && (is_here(own) || is_missing(own)) &&
+			(is_found || is_missing(&module->file));
+	if (!problem)
+		problem = why_without_lines(batch, index);
 	if (problem) {
 		buf_append_string(&batch->text, ",\"problem\":");
 		json_text_append(&batch->text, problem);
 	}
 	buf_append_char(&batch->text, '}');
-	*is_complete &= !problem && (is_here(own) || is_missing(own)) &&
-			(is_found || is_missing(&module->file));
 }
 
 /* The text of POST /v1/resolve, on the heap; NULL: out of memory. */

@@ -68,6 +68,14 @@ bool image_note_read_pdb(int fd, uint64_t size_bytes, struct key *ret)
 	return true;
 }
 
+bool image_note_has_windows_pdb(int fd, uint64_t size_bytes)
+{
+	const struct byte_source source = image_source(fd, size_bytes);
+	struct pe_pdb_id found;
+
+	return header_id_read_pe_pdb(&source, &found) && !found.is_portable;
+}
+
 /* Whether one of the lines is `text`. */
 static bool has_line(const char *lines, const char *text)
 {

@@ -23,6 +23,9 @@ bool image_note_read_map(int fd, uint64_t size_bytes, char name[IMAGE_NOTE_NAME_
 /* The key of kind KEY_IMAGE_OF_PDB of a PE image. False: the image names no PDB. */
 bool image_note_read_pdb(int fd, uint64_t size_bytes, struct key *ret);
 
+/* Whether a PE image names a PDB, and it is a Windows PDB. */
+bool image_note_has_windows_pdb(int fd, uint64_t size_bytes);
+
 /* Call it for an image that arrives: `text` is its key. What is known already stays. Failure means
  * that the image is not found by its r2rmap or PDB. */
 void image_note_add(struct store *store, int fd, uint64_t size_bytes, const char *text);

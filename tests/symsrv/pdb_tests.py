@@ -80,6 +80,28 @@ def a_pdb_of_several_images_names_none():
 
 
 @test
+def lines_in_a_windows_pdb_are_said_to_be_not_read():
+    directory = tempfile.mkdtemp(dir=RUN.scratch)
+    path, key, _, starts = assembly(directory)
+    with open(path, "rb") as file:
+        body = file.read()
+    # Rows of the debug directory with a CodeView record: their minor version makes a PDB portable.
+    rows = struct.pack("<HHI", 0x0100, 0x504D, 2)
+    check(body.count(rows) == 1, "a portable PDB")
+    asked = {"pe": "System.Linq.dll", "key": key, "addresses": starts}
+    with symsrv("--index", directory) as program:
+        check("problem" not in ask(program, asked, lines=True)[0], "a portable PDB that is nowhere")
+    with open(path, "wb") as file:
+        file.write(body.replace(rows, struct.pack("<HHI", 0, 0, 2)))
+    with symsrv("--index", directory) as program:
+        found, complete = ask(program, asked, lines=True)
+        equal((complete, found["found"]), (True, True), "another request would get the same")
+        check("Windows PDB" in found["problem"], found["problem"])
+        check(sum(1 for one in found["results"] if one) > 150, "names")
+        check("problem" not in ask(program, asked)[0], "without lines")
+
+
+@test
 def one_request_has_native_code_and_assemblies():
     directory = tempfile.mkdtemp(dir=RUN.scratch)
     _, key, pdb_key, starts = assembly(directory)

@@ -232,8 +232,11 @@ bool header_id_read_pe_pdb(const struct byte_source *source, struct pe_pdb_id *r
 		is_portable = entry.minor == PORTABLE_MINOR;
 		if (entry.type != DEBUG_TYPE_CODEVIEW || (is_found && !is_portable))
 			continue;
-		is_found |= read_codeview(source, &entry, ret);
-		if (is_found && is_portable)
+		if (!read_codeview(source, &entry, ret))
+			continue;
+		is_found = true;
+		ret->is_portable = is_portable;
+		if (is_portable)
 			break;
 	}
 	return is_found;

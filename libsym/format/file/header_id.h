@@ -36,6 +36,7 @@ struct pe_r2rmap_id {
 /* The PDB of a PE image: its entry of type 2 in the debug directory. */
 struct pe_pdb_id {
 	uint8_t guid[16]; /* in the order of its text form */
+	bool is_portable; /* else a Windows PDB */
 };
 
 /* Return false if the bytes are of another kind or contradict the format. */

@@ -152,8 +152,10 @@ Test(header_id, reads_the_pdb_that_an_image_names)
 	/* The portable one wins over those of linkers. */
 	cr_assert(reads_by(read_pdb, &debug, 3 * ENTRY_BYTES, &found));
 	cr_expect_arr_eq(found.guid, in_text_order, 16);
+	cr_expect(found.is_portable);
 	cr_assert(reads_by(read_pdb, &debug, ENTRY_BYTES, &found));
 	cr_expect(eq(u8, found.guid[0], 0x13));
+	cr_expect(not(found.is_portable));
 	buf_deinit(&debug);
 }
 
