@@ -53,10 +53,12 @@ struct left_counts exited_map_find(const struct sym_symbols *left,
 			counts.unmapped++;
 			continue;
 		}
-		answers[i] = (struct stack_name){ symbol->name, symbol->tier,
-						  "",           queries[i].value - symbol->start,
-						  NULL,         0,
-						  NULL,         false };
+		answers[i] = (struct stack_name){
+			.name = symbol->name,
+			.tier = symbol->tier,
+			.path = "",
+			.offset_bytes = queries[i].value - symbol->start,
+		};
 		counts.named++;
 	}
 	return counts;

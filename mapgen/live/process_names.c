@@ -25,6 +25,7 @@
 #include "mapgen/cli/message.h"
 #include "mapgen/cli/run_budget.h"
 #include "mapgen/cli/target.h"
+#include "mapgen/live/answer_name.h"
 #include "mapgen/live/call_site.h"
 #include "mapgen/live/exited_map.h"
 #include "mapgen/live/mapped_offsets.h"
@@ -62,6 +63,7 @@ struct known_process {
 struct process_names {
 	const struct options *options;
 	struct sym_result *result;
+	struct answer_names taken; /* of the current batch */
 	struct known_process *processes;
 	struct tid_cache threads;
 	struct known_process *chosen;  /* of options.pid */
@@ -399,20 +401,10 @@ static struct known_process *owner_of(struct process_names *names, struct stack_
 
 /* ---- naming -------------------------------------------------------------------- */
 
-static void take_answer(struct stack_name *answer, const struct stack_query *query,
-			const struct sym_answer *found)
+static struct sym_error *take_answer(struct process_names *names, const struct stack_query *query,
+				     const struct sym_answer *found, struct stack_name *ret)
 {
-	answer->name = found->name;
-	answer->tier = found->tier;
-	answer->path = found->image_path;
-	answer->offset_bytes = found->offset_bytes + (query->is_return ? 1 : 0);
-	answer->file = found->file;
-	answer->line = found->line;
-	answer->is_approximate = found->line_quality == SYM_LINE_NEAREST;
-	answer->line_reason = found->line_reason;
-	answer->file = found->file;
-	answer->line = found->line;
-	answer->is_approximate = found->line_quality == SYM_LINE_NEAREST;
+	return answer_names_take(&names->taken, query, found, ret) ? NULL : &sym_error_no_memory;
 }
 
 static void read_meanings(struct process_names *names, struct mapped_offsets *places,
@@ -475,7 +467,7 @@ static struct sym_error *name_beginnings(struct process_names *names, struct sym
 					sym_live_may_be_new(found);
 			continue;
 		}
-		take_answer(&answers[place], &queries[place], found);
+		error = take_answer(names, &queries[place], found, &answers[place]);
 		answers[place].offset_bytes = 0;
 		names->statuses[place] = (uint8_t)found->status;
 	}
@@ -558,7 +550,7 @@ static void count_lines(struct process_names *names, const struct stack_name *an
 	for (size_t i = 0; i < count; i++) {
 		const char *reason = answers[i].line_reason;
 
-		names->counts.lined += answers[i].file && answers[i].line;
+		names->counts.lined += answers[i].place.file && answers[i].place.line;
 		names->counts.lineless += reason != NULL;
 		if (reason && !names->line_reason)
 			names->line_reason = strdup(reason);
@@ -585,7 +577,7 @@ static bool name_living(struct process_names *names, struct known_process *proce
 
 		names->statuses[place] = (uint8_t)found->status;
 		if (is_here) {
-			take_answer(&answers[place], query, found);
+			error = take_answer(names, query, found, &answers[place]);
 			tally->early += found->source == SYM_SOURCE_JITDUMP &&
 					sym_live_is_before(live, names->times_ns[i]);
 		}
@@ -689,6 +681,7 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 	struct name_tally tally;
 
 	names->counts.asked += nameless;
+	answer_names_free(&names->taken);
 	read_expected(names);
 	process = owner_of(names, owner, nameless);
 	if (!process)
@@ -727,7 +720,7 @@ struct process_names *process_names_create(const struct options *options)
 	names->threads.root = options->root;
 	error = sym_result_create(&names->result);
 	if (!error && options->lines)
-		error = sym_result_set_fields(names->result, SYM_FIELD_LINES);
+		error = sym_result_set_fields(names->result, SYM_FIELD_LINES | SYM_FIELD_INLINED);
 	if (!error && options->pid) {
 		names->chosen = get_process(names, options->pid);
 		if (names->chosen)
@@ -755,6 +748,7 @@ void process_names_destroy(struct process_names *names)
 	HASH_DESTROY(names->processes, process_destroy);
 	tid_cache_deinit(&names->threads);
 	sym_result_destroy(names->result);
+	answer_names_free(&names->taken);
 	free(names->line_reason);
 	free(names);
 }

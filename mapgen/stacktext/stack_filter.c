@@ -44,7 +44,8 @@ struct pending {
 	size_t line;              /* offset of that line in the buffer */
 	/* [place_start, place_end) becomes the source line, unless that goes to the name. */
 	size_t place_start, place_end;
-	bool has_place; /* the text has the source line */
+	bool has_place;      /* the text has the source line */
+	bool has_line_alone; /* no other frame is on its line */
 	struct stack_owner owner;
 	uint64_t time_ns;
 };
@@ -134,6 +135,11 @@ static bool stack_filter_flush(struct stack_filter *filter)
 	return done;
 }
 
+static bool flush_full(struct stack_filter *filter)
+{
+	return filter->output.size_bytes <= WRITE_BYTES || stack_filter_flush(filter);
+}
+
 /* Input that is copied unchanged. Large pieces are not buffered. */
 static bool write_text(struct stack_filter *filter, size_t start, size_t end)
 {
@@ -202,49 +208,87 @@ static void write_offset(struct buf *output, uint64_t offset_bytes, enum stack_f
 	}
 }
 
-/* FILE:LINE, without the directories of the file, as perf prints it. */
-static void write_place(struct stack_filter *filter, enum stack_form form,
-			const struct stack_name *name)
+static bool has_place(const struct stack_filter *filter, const struct source_place *place)
 {
-	write_escaped(&filter->output, source_file_name(name->file), form);
-	buf_printf(&filter->output, ":%s%" PRIu32, name->is_approximate ? "~" : "", name->line);
+	return filter->client.lines && place->file && place->line &&
+	       strlen(place->file) < LONGEST_PATH_BYTES;
 }
 
-static bool has_place(const struct stack_filter *filter, const struct stack_name *name)
+/* FILE:LINE where the form has it, without the directories of the file, as perf prints it. */
+static void write_place(struct stack_filter *filter, const struct stack_frame *frame,
+			const struct source_place *place)
 {
-	return filter->client.lines && name->file && name->line &&
-	       strlen(name->file) < LONGEST_PATH_BYTES;
+	static const char *const beginnings[] = {
+		[STACK_PLACE_NAME] = "@",
+		[STACK_PLACE_BELOW] = "\n  ",
+		[STACK_PLACE_BELOW_4] = "\n    ",
+		[STACK_PLACE_AT] = " at ",
+	};
+
+	if (!has_place(filter, place))
+		return;
+	buf_append_string(&filter->output, beginnings[frame->place]);
+	write_escaped(&filter->output, source_file_name(place->file), frame->form);
+	buf_printf(&filter->output, ":%s%" PRIu32, place->is_approximate ? "~" : "", place->line);
+}
+
+/* The name alone, as the user wants it. */
+static void write_plain_name(struct stack_filter *filter, enum stack_form form, const char *name)
+{
+	if (filter->client.names != NAME_FORM_FULL &&
+	    name_form_write(filter->client.names, name, filter->name_room, LONGEST_NAME_BYTES) <
+		    LONGEST_NAME_BYTES)
+		name = filter->name_room;
+	write_escaped(&filter->output, name, form);
+}
+
+/* The name of an inlined function, as perf marks it. */
+static void write_inlined_name(struct stack_filter *filter, const struct stack_frame *frame,
+			       const struct stack_inlined *inlined)
+{
+	bool has_name = *inlined->name && strlen(inlined->name) < LONGEST_NAME_BYTES;
+
+	write_plain_name(filter, frame->form, has_name ? inlined->name : "?");
+	buf_append_string(&filter->output, " (inlined)");
+	if (frame->place == STACK_PLACE_NAME)
+		write_place(filter, frame, &inlined->place);
 }
 
 static void write_name(struct stack_filter *filter, const struct stack_frame *frame,
 		       const struct stack_name *name)
 {
 	struct buf *output = &filter->output;
-	const char *shown = name->name;
 
 	if (frame->blank_before)
 		buf_append_char(output, ' ');
 	if (frame->form == STACK_FORM_QUOTED)
 		buf_append_char(output, '"');
-	if (filter->client.names != NAME_FORM_FULL &&
-	    name_form_write(filter->client.names, shown, filter->name_room, LONGEST_NAME_BYTES) <
-		    LONGEST_NAME_BYTES)
-		shown = filter->name_room;
-	write_escaped(output, shown, frame->form);
+	write_plain_name(filter, frame->form, name->name);
 	if (name->tier && !filter->client.strip_tiers) {
 		buf_append_char(output, '[');
 		write_escaped(output, name->tier, frame->form);
 		buf_append_char(output, ']');
 	}
 	write_offset(output, name->offset_bytes, frame->form);
-	if (frame->place == STACK_PLACE_NAME && has_place(filter, name)) {
-		buf_append_char(output, '@');
-		write_place(filter, frame->form, name);
-	}
+	if (frame->place == STACK_PLACE_NAME)
+		write_place(filter, frame, &name->place);
 	if (frame->form == STACK_FORM_QUOTED)
 		buf_append_char(output, '"');
 	if (frame->blank_after)
 		buf_append_char(output, ' ');
+}
+
+/* Folded lines have callers first. */
+static bool write_folded_inlined(struct stack_filter *filter, const struct stack_frame *frame,
+				 const struct stack_name *name)
+{
+	for (size_t i = name->inlined_count; i > 0; i--) {
+		buf_append_char(&filter->output, ';');
+		write_inlined_name(filter, frame, &name->inlined[i - 1]);
+		if (!flush_full(filter))
+			return false;
+	}
+	return true;
 }
 
 /* Writes the text up to a frame, and its name; returns where the text goes on, or SIZE_MAX. */
@@ -265,7 +309,8 @@ static size_t write_frame(struct stack_filter *filter, size_t from, const struct
 		write_escaped(&filter->output, name->path, frame->form);
 		from = pending->line + frame->image_end;
 	}
-	if (filter->output.size_bytes > WRITE_BYTES && !stack_filter_flush(filter))
+	if (!flush_full(filter) ||
+	    (frame->form == STACK_FORM_FOLDED && !write_folded_inlined(filter, frame, name)))
 		return SIZE_MAX;
 	return from;
 }
@@ -274,20 +319,62 @@ static size_t write_frame(struct stack_filter *filter, size_t from, const struct
 static size_t write_line(struct stack_filter *filter, size_t from, const struct pending *pending,
 			 const struct stack_name *name)
 {
-	static const char *const beginnings[] = {
-		[STACK_PLACE_BELOW] = "\n  ",
-		[STACK_PLACE_BELOW_4] = "\n    ",
-		[STACK_PLACE_AT] = " at ",
-	};
-	enum stack_place place = pending->frame.place;
-
-	if (place == STACK_PLACE_NAME || pending->has_place || !has_place(filter, name))
+	if (pending->frame.place == STACK_PLACE_NAME || pending->has_place ||
+	    !has_place(filter, &name->place))
 		return from;
 	if (!write_text(filter, from, pending->line + pending->place_start))
 		return SIZE_MAX;
-	buf_append_string(&filter->output, beginnings[place]);
-	write_place(filter, pending->frame.form, name);
+	write_place(filter, &pending->frame, &name->place);
 	return pending->line + pending->place_end;
+}
+
+/*
+ * A line as that of the frame, for a function inlined there. perf prints the mark in place of the
+ * file; other tools have the rest of the line too.
+ */
+static bool write_inlined_line(struct stack_filter *filter, const struct pending *pending,
+			       const struct stack_inlined *inlined)
+{
+	const struct stack_frame *frame = &pending->frame;
+	bool has_rest = frame->place != STACK_PLACE_BELOW && !frame->is_named && !frame->fill_image;
+
+	if (!write_text(filter, pending->line, pending->line + frame->start))
+		return false;
+	if (frame->blank_before)
+		buf_append_char(&filter->output, ' ');
+	write_inlined_name(filter, frame, inlined);
+	if (has_rest &&
+	    !write_text(filter, pending->line + frame->end, pending->line + pending->place_start))
+		return false;
+	if (frame->place != STACK_PLACE_NAME)
+		write_place(filter, frame, &inlined->place);
+	buf_append_char(&filter->output, '\n');
+	return flush_full(filter);
+}
+
+/* As write_frame(), for the lines above that of the frame. */
+static size_t write_inlined(struct stack_filter *filter, size_t from, const struct pending *pending,
+			    const struct stack_name *name)
+{
+	if (!name->inlined_count || !pending->has_line_alone || pending->frame.has_inlined)
+		return from;
+	if (!write_text(filter, from, pending->line))
+		return SIZE_MAX;
+	for (size_t i = 0; i < name->inlined_count; i++)
+		if (!write_inlined_line(filter, pending, &name->inlined[i]))
+			return SIZE_MAX;
+	return pending->line;
+}
+
+static size_t write_whole_frame(struct stack_filter *filter, size_t from,
+				const struct pending *pending, const struct stack_name *name)
+{
+	from = write_inlined(filter, from, pending, name);
+	if (from != SIZE_MAX)
+		from = write_frame(filter, from, pending, name);
+	if (from != SIZE_MAX)
+		from = write_line(filter, from, pending, name);
+	return from;
 }
 
 static struct stack_query query_of(const struct stack_filter *filter, const struct pending *pending)
@@ -359,11 +446,8 @@ static bool write_up_to(struct stack_filter *filter, size_t end, size_t count)
 			return false;
 		}
 		for (size_t i = first; i < last; i++) {
-			from = write_frame(filter, from, &filter->frames[i],
-					   &filter->names[i - first]);
-			if (from != SIZE_MAX)
-				from = write_line(filter, from, &filter->frames[i],
-						  &filter->names[i - first]);
+			from = write_whole_frame(filter, from, &filter->frames[i],
+						 &filter->names[i - first]);
 			if (from == SIZE_MAX)
 				return false;
 		}
@@ -463,6 +547,8 @@ static void read_line(struct stack_filter *filter, size_t size_bytes)
 	if (!is_understood(filter, frames_before, size_bytes))
 		filter->count = frames_before;
 	stack_filter_set_owner(filter, frames_before, filter->text.owner);
+	if (kind == STACK_LINE_FRAME && filter->count == frames_before + 1)
+		filter->frames[frames_before].has_line_alone = true;
 	take_source(filter, kind);
 	follow_stack(filter, kind, frames_before);
 }

@@ -23,17 +23,31 @@ struct stack_query {
 	uint64_t time_ns; /* see stack_text.time_ns */
 };
 
+/* A place in the source. */
+struct source_place {
+	const char *file;    /* NULL: unknown */
+	uint32_t line;       /* 0: unknown */
+	bool is_approximate; /* the line is that of an instruction before */
+};
+
+/* A function that is inlined into another one. */
+struct stack_inlined {
+	const char *name; /* "": unknown */
+	struct source_place place;
+};
+
 /* A name, borrowed until the next batch. */
 struct stack_name {
 	const char *name; /* NULL: the text stays unchanged */
 	const char *tier; /* NULL: none */
 	const char
 		*path; /* image of the address; "" for anonymous memory; never NULL beside a name */
-	uint64_t offset_bytes;   /* of the value, from the start of the function */
-	const char *file;        /* source file; NULL: unknown */
-	uint32_t line;           /* 0: unknown */
+	uint64_t offset_bytes; /* of the value, from the start of the function */
+	struct source_place place;
 	const char *line_reason; /* why managed code has no line; NULL: it has one */
-	bool is_approximate;     /* the line is that of an instruction before */
+	/* Functions inlined there, innermost first; `place` is where the last one is called. */
+	const struct stack_inlined *inlined;
+	size_t inlined_count;
 };
 
 struct stack_filter_client {

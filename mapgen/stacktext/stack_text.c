@@ -37,6 +37,7 @@ void stack_text_init(struct stack_text *text, stack_frame_handler *handler, void
 static enum stack_line frame_seen(struct stack_text *text, uint64_t value)
 {
 	text->in_stack = !stack_is_kernel(value);
+	text->inlined_at = 0;
 	return STACK_LINE_FRAME;
 }
 
@@ -52,6 +53,7 @@ static enum stack_line unknown_frame(struct stack_text *text, const char *line,
 		.form = STACK_FORM_BARE,
 		.is_return = text->in_stack,
 		.behind_head = behind_head,
+		.has_inlined = text->inlined_at == number->value,
 		.place = behind_head || (*line == '\t' && !number->prefixed) ? STACK_PLACE_BELOW
 									     : STACK_PLACE_NAME,
 	};
@@ -181,9 +183,12 @@ static void named_perf_frame(struct stack_text *text, const char *line,
 	const char *open = STACK_FIND(&rest, " (/") ?: STACK_FIND(&rest, " ([");
 	struct stack_frame frame = {
 		.value = number->value,
+		.start = (size_t)(rest.at - line),
+		.end = (size_t)(rest.at - line),
 		.is_named = true,
 		.place = STACK_PLACE_BELOW,
 		.is_return = text->in_stack,
+		.has_inlined = text->inlined_at == number->value,
 	};
 
 	if (!text->wants_named || *line != '\t' || number->prefixed || !open)
@@ -191,6 +196,15 @@ static void named_perf_frame(struct stack_text *text, const char *line,
 	rest.at = open + 1;
 	if (stack_read_image(rest, line, &frame))
 		stack_report(text, &frame);
+}
+
+/* "NAME (inlined)": a part of the frame below it. */
+static bool is_inlined(struct stack_span rest)
+{
+	static const char mark[] = " (inlined)";
+	const size_t bytes = sizeof(mark) - 1;
+
+	return stack_left(&rest) > bytes && !memcmp(rest.end - bytes, mark, bytes);
 }
 
 /* A line that begins with a hexadecimal word. */
@@ -228,6 +242,11 @@ static bool number_line(struct stack_text *text, const char *line, struct stack_
 		if (number.start == line ||
 		    (number.digits < 9 && !number.prefixed && is_head(text, whole)))
 			return false;
+		if (is_inlined(rest)) {
+			text->inlined_at = number.value;
+			*ret = STACK_LINE_FRAME;
+			return true;
+		}
 		learn_names(text, rest);
 		named_perf_frame(text, line, &number, rest);
 	}
@@ -262,8 +281,11 @@ static bool is_return(struct stack_text *text, int32_t index, bool has_mark)
 static void named_frame(struct stack_text *text, const char *line, struct stack_span rest,
 			struct stack_frame *frame)
 {
+	const bool is_gdb = STACK_BEGINS(&rest, "in ");
+
 	frame->is_named = true;
-	frame->place = STACK_BEGINS(&rest, "in ") ? STACK_PLACE_AT : STACK_PLACE_BELOW_4;
+	frame->place = is_gdb ? STACK_PLACE_AT : STACK_PLACE_BELOW_4;
+	frame->start = frame->end = (size_t)(rest.at + (is_gdb ? 3 : 0) - line);
 	/* Tools of libbpf indent their frames; gdb prints the lines that it knows itself. */
 	if (text->wants_named && *line == '#' && !STACK_FIND(&rest, ") at "))
 		stack_report(text, frame);

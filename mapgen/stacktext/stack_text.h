@@ -64,6 +64,7 @@ struct stack_frame {
 	bool is_return;
 	bool is_unwound;  /* not by frame pointers, and printed as found: eu-stack, lldb */
 	bool behind_head; /* of a sample without callers, on its line */
+	bool has_inlined; /* the text has the functions inlined there on the lines before */
 	/* [image_start, image_end) is "[unknown]" and becomes the path; `value` is an address. */
 	bool fill_image;
 };
@@ -104,6 +105,7 @@ struct stack_text {
 	bool behind_signal;    /* gdb, lldb: the next frame was interrupted */
 	bool marks_calls;      /* eu-stack -a: callers of this stack are marked */
 	bool plain_names;      /* perf script prints names without offsets */
+	uint64_t inlined_at;   /* perf script: address of "NAME (inlined)" on the line before; 0 */
 	int32_t traced_thread; /* strace: thread of the last call; 0: unknown */
 	uint8_t trace_column;  /* column of the PID in the rows of BCC's trace, from 1; 0: no trace
 				*/

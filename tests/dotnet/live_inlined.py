@@ -7,6 +7,7 @@ The oracle is the C# compiler: each inlined method of fixtures/src/inlining has 
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import zipfile
@@ -252,8 +253,57 @@ def test_recordings_have_inlined_methods_on_net11(context):
     check_recording(context, ["env", f"DOTNET_ROOT={root}", "DOTNET_ROLL_FORWARD=LatestMajor", f"{root}/dotnet", program()], "inlined-11.trace.zip")
 
 
+def symbolized(text):
+    """(method, line) of the frames of each stack that symbolize --lines wrote in the form of perf script."""
+    stacks = []
+    for line in text.splitlines():
+        place = re.fullmatch(r"  \S+:~?(\d+)", line)
+        if line.startswith("\t"):
+            stacks[-1].append((method_of(line.split(None, 1)[1]), 0))
+        elif place and stacks and stacks[-1]:
+            stacks[-1][-1] = (stacks[-1][-1][0], int(place[1]))
+        else:
+            stacks.append([])
+    return stacks
+
+
+def check_symbolize(context, process):
+    """The stacks of all threads, as perf script and folded lines have them."""
+    report = json.loads(context.mapgen.must("stack", str(process.pid), "--json").stdout)
+    frames = {thread["tid"]: [frame["address"] for frame in thread["frames"]] for thread in report["threads"]}
+    threads = [thread for thread in process.threads if thread["tid"] in frames]
+    expect(len(threads) == KINDS, f"{len(threads)} threads have a stack")
+    asked = "".join(f"w {process.pid}/{thread['tid']} 1.000001: x: \n"
+                    + "".join(f"\t{address[2:]:>16} [unknown] ([unknown])\n" for address in frames[thread["tid"]]) + "\n" for thread in threads)
+    done = context.mapgen.must("symbolize", str(process.pid), "--lines", "--names=full", stdin=asked)
+    stacks = [stack for stack in symbolized(done.stdout) if stack]
+    for thread, stack in zip(threads, stacks):
+        expect(has_chain(stack, thread["frames"]), f"{thread['name']}: symbolize has {stack}, not {thread['frames']}")
+    again = context.mapgen.must("symbolize", str(process.pid), "--lines", "--names=full", stdin=done.stdout)
+    expect(again.stdout == done.stdout, "what symbolize has written is changed by it")
+    asked = "".join("w;" + ";".join(reversed(frames[thread["tid"]])) + " 1\n" for thread in threads)
+    folded = context.mapgen.must("symbolize", str(process.pid), "--lines", "--names=full", stdin=asked).stdout.splitlines()
+    for thread, line in zip(threads, folded):
+        found = [(method_of(frame), int((re.search(r":~?(\d+)$", frame) or "00")[1])) for frame in reversed(line.rpartition(" ")[0].split(";"))]
+        expect(has_chain(found, thread["frames"]), f"{thread['name']}: folded {line}, not {thread['frames']}")
+
+
+def test_symbolize_shows_inlined_methods_on_net10(context):
+    with Inlining(dotnet10(), DOTNET_RichDebugInfo="1") as process:
+        check_symbolize(context, process)
+
+
+def test_symbolize_shows_inlined_methods_on_net11(context):
+    root, why = shapes.newest_framework()
+    if why:
+        raise Skip(why)
+    command = ["env", f"DOTNET_ROOT={root}", "DOTNET_ROLL_FORWARD=LatestMajor", f"{root}/dotnet", program()]
+    with Inlining(command, DOTNET_RichDebugInfo="1") as process:
+        check_symbolize(context, process)
+
+
 def test_perf_data_of_a_live_process_has_inlined_methods(context):
-    """report looks the lines of a plain perf.data up in the process."""
+    """report looks the lines of a plain perf.data up in the process, and symbolize those of perf script."""
     need("perf")
     path = os.path.join(context.scratch, "inlined.data")
     with Inlining(dotnet10(), DOTNET_RichDebugInfo="1") as process:
@@ -262,7 +312,11 @@ def test_perf_data_of_a_live_process_has_inlined_methods(context):
         if done.returncode:
             raise Skip(f"perf record: {done.stderr.strip()}")
         lines = context.mapgen.must("report", "cpu", "--by=line", "--format=folded", "--names=full", "-i", path).stdout.splitlines()
+        script = subprocess.run(["perf", "script", "-F", "+pid", "-i", path], capture_output=True, text=True, check=True).stdout
+        script = context.mapgen.run("symbolize", "--lines", "--names=full", stdin=script).stdout
     chain = next(thread["frames"] for thread in process.threads if thread["name"] == "spinning")
+    stacks = [stack for stack in symbolized(script) if any(method == "Spinning" for method, _ in stack)]
+    expect(stacks and all(has_chain(stack, chain) for stack in stacks), f"symbolize: {stacks[:3]}, not {chain}")
     wanted = [f"{method}:{line}" for method, line in reversed(chain)]
     found = [[f"{method_of(frame)}:{frame.rpartition(':')[2].rstrip(')')}" for frame in line.rpartition(" ")[0].split(";")]
              for line in lines if "Kinds::Spinning" in line]

@@ -35,9 +35,13 @@ static bool resolve(void *context, struct stack_owner owner, const struct stack_
 						 : "A.B::C(int32)";
 		names[i].tier = run->tier;
 		if (run->lines) {
-			names[i].file = "/src/Store.cs";
-			names[i].is_approximate = (address & 0xfff) >= 0x400;
-			names[i].line = names[i].is_approximate ? 90 : 88;
+			bool is_approximate = (address & 0xfff) >= 0x400;
+
+			names[i].place =
+				(struct source_place){ "/src/Store.cs", is_approximate ? 90 : 88,
+						       is_approximate };
+			names[i].inlined = run->inlined;
+			names[i].inlined_count = run->inlined_count;
 		}
 		names[i].path = "/lib/a b.dll";
 		names[i].offset_bytes = queries[i].value - (address & ~UINT64_C(0xfff));

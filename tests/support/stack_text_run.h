@@ -20,6 +20,8 @@ struct stack_text_run {
 	int names;        /* enum name_form */
 	const char *name; /* used instead of "A.B::C(int32)" */
 	const char *tier;
+	const struct stack_inlined *inlined; /* into it, with `lines` */
+	size_t inlined_count;
 	size_t piece_bytes; /* 0: all at once */
 	/* From the last run. */
 	struct buf output;

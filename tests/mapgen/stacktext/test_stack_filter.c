@@ -138,7 +138,7 @@ static bool name_all(void *context, struct stack_owner owner, const struct stack
 	(void)owner;
 	(void)queries;
 	for (size_t i = 0; i < count; i++)
-		names[i] = (struct stack_name){ "f", NULL, "", 1 };
+		names[i] = (struct stack_name){ .name = "f", .path = "", .offset_bytes = 1 };
 	return !sink->broken;
 }
 
