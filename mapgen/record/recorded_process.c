@@ -7,10 +7,16 @@
  * Code that is newer than the last refresh is unwound by a guess, or not at all. Such a stack is
  * provisional: its owner hands it in again after the next tick, which always refreshes then. While
  * nothing new is found and no stack is provisional, refreshes are further and further apart.
+ *
+ * A runtime before .NET 10 reports what it has compiled in a session, some 0.1 s later. An address
+ * that may be of such code is kept as unnamed, and is resolved again when a refresh has found
+ * something. The name counts from the time of the sample.
  */
 #include "mapgen/record/recorded_process.h"
 
+#include <linux/perf_event.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "libsym/base/cleanup.h"
@@ -23,6 +29,15 @@ enum {
 	SHARE_PERCENT = 25, /* of one processor, for refreshes */
 	SHORTEST_PAUSE_MS = 50,
 	LONGEST_PAUSE_MS = 250,
+	MOST_UNNAMED = 1024,
+	LONGEST_UNNAMED_MS = 2000, /* a runtime under load reports late */
+	LAST_LOOKS = 4,
+	LAST_PAUSE_MS = 100,
+};
+
+/* An address that had no name when it was seen. */
+struct unnamed_address {
+	uint64_t address, time_ns, until_ms;
 };
 
 struct known_address {
@@ -53,7 +68,10 @@ struct recorded_process {
 	uint32_t number; /* in the table of names */
 	struct known_address *addresses;
 	struct known_thread *threads;
-	uint64_t generation; /* counts refreshes that changed something */
+	struct unnamed_address unnamed[MOST_UNNAMED];
+	size_t unnamed_count;
+	uint64_t unnamed_generation; /* in which they were resolved last */
+	uint64_t generation;         /* counts refreshes that changed something */
 	bool has_provisional;
 	uint64_t next_look_ms, pause_ms;
 	struct sym_frame frames[MOST_FRAMES];
@@ -183,22 +201,6 @@ static uint64_t coarse_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-void recorded_process_tick(struct recorded_process *process)
-{
-	uint64_t now_ms = coarse_ms();
-
-	if (now_ms < process->next_look_ms && !process->has_provisional)
-		return;
-	if (sym_live_update(process->live, process->has_provisional)) {
-		process->generation++;
-		process->pause_ms = SHORTEST_PAUSE_MS;
-	} else if (process->pause_ms < LONGEST_PAUSE_MS) {
-		process->pause_ms += SHORTEST_PAUSE_MS;
-	}
-	process->has_provisional = false;
-	process->next_look_ms = now_ms + process->pause_ms;
-}
-
 /* Is the answer of this state known already? Notes that it is from now on. */
 static struct sym_error *note_address(struct recorded_process *process, uint64_t address,
 				      bool *known_ret)
@@ -246,6 +248,36 @@ static struct sym_error *note_line(struct recorded_process *process, uint64_t ad
 	return name_table_add_line(process->names, process->number, answer, time_ns);
 }
 
+static struct sym_error *resolve(struct recorded_process *process, uint64_t address,
+				 const struct sym_answer **ret)
+{
+	struct sym_error *error =
+		sym_live_resolve_now(process->live, &address, NULL, 1, process->result);
+
+	if (!error)
+		*ret = sym_result_at(process->result, 0);
+	return error;
+}
+
+static struct sym_error *add_answer(struct recorded_process *process,
+				    const struct sym_answer *answer, uint64_t time_ns)
+{
+	uint64_t address = answer->address;
+	bool has_line = may_have_il(answer);
+	struct sym_error *error =
+		name_table_add_answer(process->names, process->number, answer, time_ns);
+
+	return error || !has_line ? error : note_line(process, address, time_ns);
+}
+
+static bool is_unnamed(const struct recorded_process *process, uint64_t address)
+{
+	for (size_t i = 0; i < process->unnamed_count; i++)
+		if (process->unnamed[i].address == address)
+			return true;
+	return false;
+}
+
 static struct sym_error *name_one(struct recorded_process *process, uint64_t address,
 				  uint64_t time_ns)
 {
@@ -254,14 +286,81 @@ static struct sym_error *name_one(struct recorded_process *process, uint64_t add
 	bool known;
 
 	error = note_address(process, address, &known);
-	if (error || known)
+	if (error || known || is_unnamed(process, address))
 		return error;
-	error = sym_live_resolve_now(process->live, &address, NULL, 1, process->result);
+	error = resolve(process, address, &answer);
 	if (error)
 		return error;
-	answer = sym_result_at(process->result, 0);
-	error = name_table_add_answer(process->names, process->number, answer, time_ns);
-	return error || !may_have_il(answer) ? error : note_line(process, address, time_ns);
+	if (!sym_live_may_be_new(answer) || !sym_live_has_session(process->live) ||
+	    process->unnamed_count == MOST_UNNAMED)
+		return add_answer(process, answer, time_ns);
+	process->unnamed[process->unnamed_count++] =
+		(struct unnamed_address){ address, time_ns, coarse_ms() + LONGEST_UNNAMED_MS };
+	return NULL;
+}
+
+/* Resolves the unnamed addresses again. `is_last`: what has no name now never gets one. */
+static struct sym_error *name_late(struct recorded_process *process, bool is_last)
+{
+	bool has_news = process->unnamed_generation != process->generation;
+	uint64_t now_ms = coarse_ms();
+	struct sym_error *error = NULL;
+	size_t kept = 0;
+
+	process->unnamed_generation = process->generation;
+	for (size_t i = 0; !error && i < process->unnamed_count; i++) {
+		const struct unnamed_address unnamed = process->unnamed[i];
+		bool is_over = is_last || now_ms >= unnamed.until_ms;
+		const struct sym_answer *answer;
+
+		if (!has_news && !is_over) {
+			process->unnamed[kept++] = unnamed;
+			continue;
+		}
+		error = resolve(process, unnamed.address, &answer);
+		if (!error && sym_live_may_be_new(answer) && !is_over)
+			process->unnamed[kept++] = unnamed;
+		else if (!error)
+			error = add_answer(process, answer, unnamed.time_ns);
+	}
+	process->unnamed_count = kept;
+	return error;
+}
+
+static void look_again(struct recorded_process *process, bool has_missed)
+{
+	if (sym_live_update(process->live, has_missed)) {
+		process->generation++;
+		process->pause_ms = SHORTEST_PAUSE_MS;
+	} else if (process->pause_ms < LONGEST_PAUSE_MS && !process->unnamed_count) {
+		process->pause_ms += SHORTEST_PAUSE_MS;
+	}
+}
+
+struct sym_error *recorded_process_tick(struct recorded_process *process)
+{
+	uint64_t now_ms = coarse_ms();
+
+	if (now_ms < process->next_look_ms && !process->has_provisional)
+		return NULL;
+	look_again(process, process->has_provisional);
+	process->has_provisional = false;
+	process->next_look_ms = now_ms + process->pause_ms;
+	return name_late(process, false);
+}
+
+struct sym_error *recorded_process_finish(struct recorded_process *process)
+{
+	const struct timespec pause = { .tv_nsec = LAST_PAUSE_MS * 1000000 };
+	struct sym_error *error = NULL;
+
+	for (int i = 0; !error && process->unnamed_count && i < LAST_LOOKS; i++) {
+		if (i)
+			nanosleep(&pause, NULL);
+		look_again(process, true);
+		error = name_late(process, i + 1 == LAST_LOOKS);
+	}
+	return error;
 }
 
 struct sym_error *recorded_process_name(struct recorded_process *process, const uint64_t *addresses,
@@ -275,6 +374,25 @@ struct sym_error *recorded_process_name(struct recorded_process *process, const 
 			return error;
 	}
 	return NULL;
+}
+
+struct sym_error *recorded_process_name_chain(struct recorded_process *process,
+					      const uint8_t *chain, size_t count, uint64_t time_ns)
+{
+	uint64_t addresses[MOST_FRAMES];
+	size_t user_count = 0;
+	bool is_user = false;
+
+	for (size_t i = 0; i < count && user_count < MOST_FRAMES; i++) {
+		uint64_t address;
+
+		memcpy(&address, chain + i * sizeof(address), sizeof(address));
+		if (address >= (uint64_t)PERF_CONTEXT_MAX)
+			is_user = address == (uint64_t)PERF_CONTEXT_USER;
+		else if (is_user)
+			addresses[user_count++] = address;
+	}
+	return recorded_process_name(process, addresses, user_count, time_ns);
 }
 
 struct sym_error *recorded_process_note_thread(struct recorded_process *process, int32_t tid)

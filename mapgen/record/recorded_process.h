@@ -59,7 +59,18 @@ struct sym_error *recorded_process_name(struct recorded_process *process, const 
 					size_t count, uint64_t time_ns)
 	__attribute__((warn_unused_result));
 
-/* Once a round: takes up what the process has mapped and compiled, if that is due. */
-void recorded_process_tick(struct recorded_process *process);
+/* Names the user's part of a chain that the kernel has walked: `count` u64, with PERF_CONTEXT_*. */
+struct sym_error *recorded_process_name_chain(struct recorded_process *process,
+					      const uint8_t *chain, size_t count, uint64_t time_ns)
+	__attribute__((warn_unused_result));
+
+/* Once a round: takes up what the process has mapped and compiled, if that is due. Names what the
+ * runtime has reported since it was seen. */
+struct sym_error *recorded_process_tick(struct recorded_process *process)
+	__attribute__((warn_unused_result));
+
+/* At the end: waits a short time for names that the runtime reports late. */
+struct sym_error *recorded_process_finish(struct recorded_process *process)
+	__attribute__((warn_unused_result));
 
 #endif

@@ -331,9 +331,10 @@ static struct sym_error *unwind(struct recorder *recorder, struct recorded_proce
 	error = recorded_process_unwind(process, &registers, &copy, sample->time_ns,
 					recorder->is_second_look, &stack);
 	if (!error && stack.is_provisional && !may_wait(recorder, attr, sample)) {
-		recorded_process_tick(process);
-		error = recorded_process_unwind(process, &registers, &copy, sample->time_ns, true,
-						&stack);
+		error = recorded_process_tick(process);
+		if (!error)
+			error = recorded_process_unwind(process, &registers, &copy, sample->time_ns,
+							true, &stack);
 	}
 	if (error)
 		return error;
@@ -345,26 +346,6 @@ static struct sym_error *unwind(struct recorder *recorder, struct recorded_proce
 	part->count = stack.count;
 	stack_log_note(&recorder->stacks, &recorder->counts, sample, &stack);
 	return NULL;
-}
-
-/* The user part of a chain that the kernel has walked by frame pointers. */
-static struct sym_error *name_chain(struct recorded_process *process,
-				    const struct perf_sample *sample)
-{
-	uint64_t addresses[MOST_FRAMES];
-	size_t count = 0;
-	bool is_user = false;
-
-	for (size_t i = 0; i < sample->chain_count && count < MOST_FRAMES; i++) {
-		uint64_t address;
-
-		memcpy(&address, sample->chain + i * 8, sizeof(address));
-		if (address >= (uint64_t)PERF_CONTEXT_MAX)
-			is_user = address == (uint64_t)PERF_CONTEXT_USER;
-		else if (is_user)
-			addresses[count++] = address;
-	}
-	return recorded_process_name(process, addresses, count, sample->time_ns);
 }
 
 /* *ret is NULL for a process that has ended before it was opened. */
@@ -414,7 +395,8 @@ static struct sym_error *take_user_part(struct recorder *recorder,
 		return error;
 	if (sample->registers_abi)
 		return unwind(recorder, process, attr, sample, part);
-	return name_chain(process, sample);
+	return recorded_process_name_chain(process, sample->chain, sample->chain_count,
+					   sample->time_ns);
 }
 
 static struct sym_error *put_waiting(struct recorder *recorder, uint32_t pid,
@@ -697,20 +679,21 @@ static struct sym_error *take_rings(struct recorder *recorder)
 	return NULL;
 }
 
-/* True when all processes that were added have ended. */
-static bool tick(struct recorder *recorder)
+/* *ended_ret: all processes that were added have ended. */
+static struct sym_error *tick(struct recorder *recorder, bool *ended_ret)
 {
 	struct process_entry *entry, *next;
-	bool has_ended = !recorder->is_system_wide;
+	struct sym_error *error = NULL;
 
+	*ended_ret = !recorder->is_system_wide;
 	HASH_ITER(hh, recorder->processes, entry, next)
 	{
-		if (entry->process && !entry->has_ended)
-			recorded_process_tick(entry->process);
+		if (!error && entry->process && !entry->has_ended)
+			error = recorded_process_tick(entry->process);
 		if (entry->is_wanted && !entry->has_ended)
-			has_ended = false;
+			*ended_ret = false;
 	}
-	return has_ended;
+	return error;
 }
 
 struct sym_error *recorder_step(struct recorder *recorder, int timeout_ms, bool *ended_ret)
@@ -722,7 +705,8 @@ struct sym_error *recorder_step(struct recorder *recorder, int timeout_ms, bool 
 		timeout_ms = FOLLOW_MS;
 	event_set_wait(&recorder->events, timeout_ms);
 	error = take_rings(recorder);
-	*ended_ret = !error && tick(recorder);
+	if (!error)
+		error = tick(recorder, ended_ret);
 	if (!error)
 		error = take_waiting(recorder, 0);
 	if (!error && !recorder->held)
@@ -781,14 +765,20 @@ struct sym_error *recorder_go_on(struct recorder *recorder)
 struct sym_error *recorder_finish(struct recorder *recorder, const char *command_line,
 				  uint64_t from_ns)
 {
+	struct process_entry *entry, *next;
 	struct sym_error *error;
+	bool has_ended;
 
 	event_probes_stop(&recorder->probes);
 	event_set_disable(&recorder->events);
 	error = take_rings(recorder);
-	tick(recorder);
+	if (!error)
+		error = tick(recorder, &has_ended);
 	if (!error)
 		error = take_waiting(recorder, 0);
+	HASH_ITER(hh, recorder->processes, entry, next)
+	if (!error && entry->process)
+		error = recorded_process_finish(entry->process);
 	if (!error && recorder->held)
 		error = short_waits_finish(recorder->held, (uint64_t)(monotonic_seconds() * 1e9));
 	if (error)
