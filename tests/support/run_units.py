@@ -11,8 +11,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 
-from runner import CI, MOST_SECOND_RUNS
+from runner import CI, MOST_SECOND_RUNS, adopt_orphans, end_children
 
 
 def command(program, pattern, report):
@@ -33,26 +34,42 @@ def results_of(report):
     return len(run), [name for name, status in run if status != "PASSED"]
 
 
+def run(words, take):
+    """Calls `take` with each line; the exit code. What tests have left behind would hold the pipe, and ends with the program."""
+    def end_all():
+        process.wait()
+        end_children()
+
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+        ending = threading.Thread(target=end_all)
+        ending.start()
+        for line in process.stdout:
+            take(line)
+        ending.join()
+    return process.returncode
+
+
 def passes_alone(program, name, report):
     print(f"    {name} runs again", flush=True)
-    done = subprocess.run(command(program, name, report), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", check=False)
-    if done.returncode:
-        print("\n".join(line for line in done.stdout.splitlines() if "Synthesis" not in line))
-    return not done.returncode
+    lines = []
+    status = run(command(program, name, report), lines.append)
+    if status:
+        print("".join(line for line in lines if "Synthesis" not in line), end="")
+    return not status
 
 
 def run_program(program, pattern, report):
     """(exit code, names that passed in their second run only)"""
-    process = subprocess.Popen(command(program, pattern, report), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               text=True, errors="replace")
     synthesis = ""
-    for line in process.stdout:
+
+    def take(line):
+        nonlocal synthesis
         if "Synthesis" in line and "Tested:" in line:
             synthesis = line
         else:
             print(line, end="", flush=True)
-    status = process.wait()
+
+    status = run(command(program, pattern, report), take)
     tested, failed = results_of(report) if status else (0, [])
     if not CI or not failed or len(failed) > MOST_SECOND_RUNS:
         print(synthesis, end="", flush=True)
@@ -69,6 +86,7 @@ def main():
     parser.add_argument("programs", nargs="+")
     options = parser.parse_args()
     status, mended = 0, []
+    adopt_orphans()
     with tempfile.TemporaryDirectory() as scratch:
         for program in options.programs:
             code, names = run_program(program, options.filter, os.path.join(scratch, "report"))

@@ -17,6 +17,7 @@ last lines say which, and why: such a test needs mending.
 """
 import argparse
 import contextlib
+import ctypes
 import functools
 import importlib
 import multiprocessing
@@ -77,6 +78,29 @@ def exclusive(function):
     """Decorator: the test runs alone, because others would change what it measures or share what it changes."""
     function.exclusive = True
     return function
+
+
+def adopt_orphans():
+    """Processes whose parent ends become children of this one."""
+    PR_SET_CHILD_SUBREAPER = 36
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def children():
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            if int(file.read().rpartition(")")[2].split()[1]) == os.getpid():
+                found.append(int(pid))
+    return found
+
+
+def end_children():
+    """Ends what tests have left behind, and what that leaves behind."""
+    while (left := children()):
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
 
 class Test:
@@ -248,6 +272,7 @@ def run_all(suite, tests, options, make_context):
     """Runs tests as the options say; make_context(scratch directory) makes what a test is given. Returns the exit code."""
     # A shell has its background jobs ignore it, and the programs that tests start would too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    adopt_orphans()
     strange = [word for word in options.names if not any(test.is_wanted([word]) for test in tests)]
     if strange:
         print(f"{suite}: no test has {' or '.join(strange)} in its name", file=sys.stderr)
@@ -282,6 +307,7 @@ def run_all(suite, tests, options, make_context):
         elif first_failures:
             for test, line in first_failures.items():
                 report(test, ("failed", line), 0)
+        end_children()
     for seconds, name in sorted(times, reverse=True)[:options.slowest]:
         print(f"    {seconds:7.1f} s  {name}")
     print(f"{suite}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped, "
