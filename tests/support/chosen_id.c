@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/cannot_run.h"
 #include "tests/support/elf_builder.h"
 #include "tests/support/waiting.h"
 
@@ -41,7 +42,7 @@ pid_t fork_with_id(pid_t id)
 			wait_pause();
 	}
 	if (result < 0 && (errno == EPERM || errno == ENOSYS || errno == EINVAL))
-		cr_skip("the kernel does not allow choosing a process id: %s", strerror(errno));
+		cannot_run("the kernel does not allow choosing a process id");
 	cr_assert_geq(result, 0, "clone3: %s", strerror(errno));
 	return (pid_t)result;
 }

@@ -15,6 +15,9 @@ import threading
 
 from runner import CI, MOST_SECOND_RUNS, adopt_orphans, end_children
 
+# Criterion's message for a test that the pattern leaves out.
+NOT_CHOSEN = "The test was skipped."
+
 
 def command(program, pattern, report):
     # Each of Criterion's processes maps memory of the first one over whatever it has at that address: the code of
@@ -23,15 +26,14 @@ def command(program, pattern, report):
 
 
 def results_of(report):
-    """(number of tests that were run, names suite/test of those that did not pass); (0, []) where the report is missing."""
+    """(suite/test, status, messages) of each test that was chosen; [] where the report is missing."""
     try:
         with open(report, encoding="utf-8", errors="replace") as file:
             suites = json.load(file, strict=False)["test_suites"]
     except (OSError, ValueError):
-        return 0, []
-    tests = [(f"{suite['name']}/{test['name']}", test["status"]) for suite in suites for test in suite["tests"]]
-    run = [(name, status) for name, status in tests if status != "SKIPPED"]
-    return len(run), [name for name, status in run if status != "PASSED"]
+        return []
+    return [(f"{suite['name']}/{test['name']}", test["status"], test.get("messages", []))
+            for suite in suites for test in suite["tests"] if test.get("messages") != [NOT_CHOSEN]]
 
 
 def run(words, take):
@@ -70,8 +72,13 @@ def run_program(program, pattern, report):
             print(line, end="", flush=True)
 
     status = run(command(program, pattern, report), take)
-    tested, failed = results_of(report) if status else (0, [])
-    if not CI or not failed or len(failed) > MOST_SECOND_RUNS:
+    results = results_of(report)
+    for name, state, messages in results:
+        if state == "SKIPPED":
+            print(f"skipped {name}: {' '.join(messages)}", flush=True)
+    tested = sum(state != "SKIPPED" for _, state, _ in results)
+    failed = [name for name, state, _ in results if state not in ("PASSED", "SKIPPED")]
+    if not CI or not status or not failed or len(failed) > MOST_SECOND_RUNS:
         print(synthesis, end="", flush=True)
         return status, []
     mended = [name for name in failed if passes_alone(program, name, report)]
