@@ -194,9 +194,11 @@ static enum MHD_Result server_look_up(struct request *request, const char *text,
 	struct proxy_loop proxy_loop = read_hops(request);
 
 	if (proxy_loop.came_back && !atomic_exchange(&request->server->has_warned, true))
-		log_message(LOG_LEVEL_WARNING,
-			    "a request came back to this server: servers that are each other's "
-			    "upstreams ask for one object many times; use --peer");
+		log_message(LOG_LEVEL_WARNING, "a request came back to this server: %s",
+			    is_of_peer(request)
+				    ? "--self is not the URL that --peer has for it"
+				    : "servers that are each other's upstreams ask for one "
+				      "object many times; use --peer");
 	request->forwarded_for = proxy_loop.chain;
 	request->text = strndup(text, text_bytes);
 	if (!request->text)

@@ -532,8 +532,8 @@ static void take_unqueried(struct attempt *attempt)
 
 	if (!curl_easy_header(attempt->easy, PROXY_LOOP_UNASKED_HEADER, 0, CURLH_HEADER, -1,
 			      &header))
-		proxy_loop_add_unqueried(attempt->transfer->unqueried, header->value,
-					 attempt->client->own_name);
+		attempt->transfer->came_back = proxy_loop_add_unqueried(
+			attempt->transfer->unqueried, header->value, attempt->client->own_name);
 }
 
 /*

@@ -48,6 +48,7 @@ struct transfer {
 	char error[160];
 	char unqueried[PROXY_LOOP_UNASKED_BYTES]; /* TRANSFER_MISSING: the servers that did not ask
 						     all upstreams, see proxy_loop.h */
+	bool came_back; /* TRANSFER_MISSING: this server itself is one of them */
 	/* for the transfer thread */
 	struct transfer *next;
 	void *state;

@@ -146,7 +146,8 @@ static bool count_of_peer(struct lane *lane)
 	case TRANSFER_MISSING:
 		counts->missing++;
 		set_unsure(flight, lane->transfer.unqueried);
-		lane->is_decisive = true;
+		/* With a wrong --self, this server is its own peer. */
+		lane->is_decisive = !lane->transfer.came_back;
 		return true;
 	case TRANSFER_TRANSIENT:
 		counts->transient++;

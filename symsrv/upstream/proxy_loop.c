@@ -86,9 +86,11 @@ static bool is_in(const char *list, const char *name, size_t length)
 	return false;
 }
 
-void proxy_loop_add_unqueried(char list[PROXY_LOOP_UNASKED_BYTES], const char *names,
+bool proxy_loop_add_unqueried(char list[PROXY_LOOP_UNASKED_BYTES], const char *names,
 			      const char *but)
 {
+	bool has_but = false;
+
 	while (*(names += strspn(names, " \t,"))) {
 		size_t length = strcspn(names, " \t,"), end = strlen(list);
 		const char *name = names;
@@ -98,12 +100,16 @@ void proxy_loop_add_unqueried(char list[PROXY_LOOP_UNASKED_BYTES], const char *n
 			name = "another";
 			length = strlen(name);
 		}
-		if ((but && strlen(but) == length && !memcmp(but, name, length)) ||
-		    is_in(list, name, length) || end + length + 3 > PROXY_LOOP_UNASKED_BYTES)
+		if (but && strlen(but) == length && !memcmp(but, name, length)) {
+			has_but = true;
+			continue;
+		}
+		if (is_in(list, name, length) || end + length + 3 > PROXY_LOOP_UNASKED_BYTES)
 			continue;
 		snprintf(list + end, PROXY_LOOP_UNASKED_BYTES - end, "%s%.*s", end ? ", " : "",
 			 (int)length, name);
 	}
+	return has_but;
 }
 
 bool proxy_loop_differ(const char *unqueried, const char *chain, const char *other_chain)

@@ -44,8 +44,8 @@ struct proxy_loop {
 #define PROXY_LOOP_UNASKED_BYTES 256
 
 /* Adds the names of a header of the other side, except `but` (or NULL); a malformed name becomes
- * one that no server has. */
-void proxy_loop_add_unqueried(char list[PROXY_LOOP_UNASKED_BYTES], const char *names,
+ * one that no server has. Returns whether `but` is among them. */
+bool proxy_loop_add_unqueried(char list[PROXY_LOOP_UNASKED_BYTES], const char *names,
 			      const char *but);
 
 /*

@@ -91,6 +91,24 @@ def a_dead_owner_is_left_out():
 
 
 @test
+def a_wrong_self_makes_no_object_missing():
+    identities = [h.build_id(number) for number in range(130, 154)]
+    files = {"/buildid/%s/debuginfo" % identity: h.make_elf(identity) for identity in identities}
+    ports = [h.free_port() for _ in range(3)]
+    peers = [word for port in ports for word in ("--peer", "http://127.0.0.1:%d" % port)]
+    with upstream(h.serve_files(files)) as server, contextlib.ExitStack() as stack:
+        # The second one has the first one's URL, so it is one of its own peers.
+        nodes = [stack.enter_context(symsrv(*peers, "--self", "http://127.0.0.1:%d" % own, "--upstream", "debuginfod=" + server.url, port=port))
+                 for port, own in zip(ports, (ports[0], ports[0], ports[2]))]
+        for identity in identities:
+            for node in nodes[1:] + nodes[:1]:
+                status, _, body = node.debuginfo(identity)
+                equal((status, body == h.make_elf(identity)), (200, True), "an object that the upstream has")
+        equal({node.debuginfo(h.build_id(155))[1]["cache-control"] for node in nodes}, {"max-age=30"}, "a miss")
+        equal([node.log_text().count("--self is not the URL") for node in nodes], [0, 1, 0], "lines in the log")
+
+
+@test
 def names_of_a_fleet_are_made_from_one_debug_file():
     from names_tests import libc_debug_file
     debug, identity = libc_debug_file()
