@@ -52,7 +52,7 @@ struct event_report {
 	struct event_rows kinds;    /* by provider and event; extra: events with a stack */
 	struct event_rows counters; /* by provider and counter; note: unit; extra: values */
 	struct event_rows activities; /* by name of what starts and stops; weight in ns */
-	struct pool_change *pool;     /* by time */
+	struct pool_change *pool;     /* by time within each thread */
 	size_t pool_count, pool_capacity;
 	uint32_t most_workers;
 	/* Only where they were asked for. */
@@ -70,6 +70,7 @@ struct event_report {
 	uint64_t meter_limits, meter_errors; /* said by the runtime */
 	uint64_t events, gaps, unknown_kinds, missing_stacks, unfinished;
 	struct event_match_counts match;
+	uint64_t thinned_stacks; /* beyond the budget of native stacks */
 	char *cut; /* why a stream ends early; NULL: it does not */
 };
 

@@ -135,6 +135,7 @@ static struct sym_error *read_streams(struct profile *profile, const struct trac
 				      const struct address_names *names, struct event_match *match,
 				      const struct profile_open_opts *opts)
 {
+	const json_t *about = json_array_get(json_object_get(archive->about, "event_streams"), 0);
 	struct sym_error *error = NULL;
 
 	for (size_t i = 0; !error && i < archive->stream_count; i++) {
@@ -146,9 +147,12 @@ static struct sym_error *read_streams(struct profile *profile, const struct trac
 
 		error = read_events(profile, archive->streams[i].fd, &event_opts, opts);
 	}
-	if (!error && profile->report)
-		profile->report->match = event_match_counts(match);
-	return error;
+	if (error || !profile->report)
+		return error;
+	profile->report->match = event_match_counts(match);
+	/* Each stream has the number of all processes. */
+	profile->report->thinned_stacks = number_of(about, "thinned_stacks");
+	return NULL;
 }
 
 static struct sym_error *read_archive(struct profile *profile, struct trace_archive *archive,

@@ -17,7 +17,7 @@ void event_origins_deinit(struct event_origins *origins)
 
 uint32_t event_origins_where(const struct frame_table *table, const uint32_t *frames, size_t count)
 {
-	uint32_t managed = FRAME_NONE, innermost = FRAME_NONE;
+	uint32_t method = FRAME_NONE, managed = FRAME_NONE, innermost = FRAME_NONE;
 
 	for (size_t i = count; i > 0; i--) {
 		const struct profile_frame *frame = frame_table_at(table, frames[i - 1]);
@@ -28,9 +28,13 @@ uint32_t event_origins_where(const struct frame_table *table, const uint32_t *fr
 			innermost = frames[i - 1];
 		if (!frame_text_is_framework(frame))
 			return frames[i - 1];
-		if (managed == FRAME_NONE && frame_text_says_where(frame))
+		if (method == FRAME_NONE && frame_text_says_where(frame))
+			method = frames[i - 1];
+		if (managed == FRAME_NONE && frame_kind_is_managed(frame->kind))
 			managed = frames[i - 1];
 	}
+	if (method != FRAME_NONE)
+		return method;
 	return managed != FRAME_NONE ? managed : innermost;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libsym/base/cleanup.h"
+#include "libsym/base/utf8.h"
 #include "libsym/error.h"
 #include "mapgen/cli/json_output.h"
 #include "mapgen/cli/message.h"
@@ -24,6 +25,7 @@ enum {
 	CELL_ROOM = 64,
 	NS_PER_MS = 1000000,
 	USUAL_TYPE = 32,
+	WIDEST_TEXT = 60, /* where no terminal is too narrow for it */
 };
 
 enum form {
@@ -34,7 +36,7 @@ enum form {
 	FORM_SECONDS,
 	FORM_NUMBER,
 	FORM_PERCENT,
-	FORM_TEXT,   /* as wide as its title says; the last one as wide as it is */
+	FORM_TEXT,   /* of a width at most; the last one as wide as it is */
 	FORM_TYPE,   /* the short name of a type */
 	FORM_QUOTED, /* a message */
 	FORM_HEAP,   /* "before -> after" */
@@ -87,7 +89,7 @@ static const struct column *columns_of(enum view_kind kind)
 			       { "COUNT", "count", FORM_COUNT, 7 },
 			       { "IL", "il_bytes", FORM_BYTES, 8 },
 			       { "CODE", "code_bytes", FORM_BYTES, 8 },
-			       { "TIER", "tier", FORM_TEXT, 14 },
+			       { "TIER", "tier", FORM_TEXT, 21 },
 			       { "METHOD", "method", FORM_TEXT, 0 } },
 		[VIEW_EVENTS] = { { "COUNT", "count", FORM_COUNT, 10 },
 				  { "STACKS", "with_stack", FORM_COUNT, 10 },
@@ -174,8 +176,15 @@ static bool is_text(enum form form)
 	return form == FORM_TEXT || form == FORM_TYPE || form == FORM_QUOTED || form == FORM_OWNER;
 }
 
-static void put_text_cell(const struct view *view, const json_t *row, const struct column *column,
-			  FILE *to)
+static size_t shown_rows(const struct view *view, const json_t *rows)
+{
+	size_t count = json_array_size(rows);
+
+	return view->top && view->top < count ? view->top : count;
+}
+
+/* Printable; NULL for want of memory. */
+static char *make_text_cell(const struct view *view, const json_t *row, const struct column *column)
 {
 	const char *value = text_of(row, column->key);
 	struct buf text;
@@ -193,15 +202,42 @@ static void put_text_cell(const struct view *view, const json_t *row, const stru
 	else
 		buf_append_string(&text, value);
 	printable = message_printable(buf_string(&text) ?: "");
-	if (column->width)
-		text_parts_put_name(view, printable, (size_t)column->width, to);
-	else
-		fputs(printable ?: "", to);
-	free(printable);
 	buf_deinit(&text);
+	return printable;
 }
 
-static void put_row(const struct view *view, const json_t *row, FILE *to)
+/* Columns for the longest text that is shown: on a terminal as many as the table has for it. */
+static size_t text_width(const struct view *view, const json_t *rows, const struct column *column)
+{
+	size_t most = view->width ? (size_t)column->width : WIDEST_TEXT;
+	size_t width = strlen(column->title), count;
+
+	for (size_t i = 0; i < shown_rows(view, rows); i++) {
+		char *text AUTO_FREE = make_text_cell(view, json_array_get(rows, i), column);
+
+		count = text ? utf8_count(text) : 0;
+		if (count > width)
+			width = count;
+	}
+	return width < most ? width : most;
+}
+
+/* A message may have any length: it never gets more than its column. */
+static void put_text_cell(const struct view *view, const json_t *row, const struct column *column,
+			  size_t width, FILE *to)
+{
+	char *text AUTO_FREE = make_text_cell(view, row, column);
+	struct view narrow = *view;
+
+	if (column->form == FORM_QUOTED)
+		narrow.width = width;
+	if (column->width)
+		text_parts_put_name(&narrow, text, width, to);
+	else
+		fputs(text ? text : "", to);
+}
+
+static void put_row(const struct view *view, const json_t *row, const size_t *widths, FILE *to)
 {
 	const struct column *columns = columns_of(view->kind);
 	char cell[CELL_ROOM];
@@ -209,7 +245,7 @@ static void put_row(const struct view *view, const json_t *row, FILE *to)
 	for (size_t i = 0; i < MOST_COLUMNS && columns[i].form; i++) {
 		fputs(i ? "  " : "", to);
 		if (is_text(columns[i].form)) {
-			put_text_cell(view, row, &columns[i], to);
+			put_text_cell(view, row, &columns[i], widths[i], to);
 			continue;
 		}
 		write_cell(row, &columns[i], cell);
@@ -218,14 +254,38 @@ static void put_row(const struct view *view, const json_t *row, FILE *to)
 	fputc('\n', to);
 }
 
-static void put_head(const struct view *view, FILE *to)
+static void put_head(const struct view *view, const size_t *widths, FILE *to)
 {
 	const struct column *columns = columns_of(view->kind);
 
 	for (size_t i = 0; i < MOST_COLUMNS && columns[i].form; i++)
 		fprintf(to, is_text(columns[i].form) ? "%s%-*s" : "%s%*s", i ? "  " : "",
-			columns[i].width, columns[i].title);
+			(int)widths[i], columns[i].title);
 	fputc('\n', to);
+}
+
+static void put_rows_left_out(size_t count, const char *one, const char *many, FILE *to)
+{
+	char room[UNITS_ROOM];
+
+	if (count)
+		fprintf(to, "  ...  (%s more %s; --top=0 shows all)\n", units_count(count, room),
+			count == 1 ? one : many);
+}
+
+static void put_rows(const struct view *view, const json_t *rows, FILE *to)
+{
+	const struct column *columns = columns_of(view->kind);
+	size_t widths[MOST_COLUMNS] = { 0 }, shown = shown_rows(view, rows);
+
+	for (size_t i = 0; i < MOST_COLUMNS && columns[i].form; i++)
+		widths[i] = is_text(columns[i].form) && columns[i].width
+				    ? text_width(view, rows, &columns[i])
+				    : (size_t)columns[i].width;
+	put_head(view, widths, to);
+	for (size_t i = 0; i < shown; i++)
+		put_row(view, json_array_get(rows, i), widths, to);
+	put_rows_left_out(json_array_size(rows) - shown, "row", "rows", to);
 }
 
 /* ---- what is said of all rows ---------------------------------------------------------------- */
@@ -301,22 +361,6 @@ static const char *title_of(enum view_kind kind)
 	return titles[kind];
 }
 
-static size_t shown_rows(const struct view *view, const json_t *rows)
-{
-	size_t count = json_array_size(rows);
-
-	return view->top && view->top < count ? view->top : count;
-}
-
-static void put_rows_left_out(size_t count, const char *one, const char *many, FILE *to)
-{
-	char room[UNITS_ROOM];
-
-	if (count)
-		fprintf(to, "  ...  (%s more %s; --top=0 shows all)\n", units_count(count, room),
-			count == 1 ? one : many);
-}
-
 /* Events one by one. */
 static void put_lines(const json_t *summary, FILE *to)
 {
@@ -366,6 +410,9 @@ static void put_activities(const struct view *view, const json_t *summary, FILE 
 
 static void put_event_losses(const struct event_report *report, FILE *to)
 {
+	const uint64_t without_stack = report->match.events_alone;
+	const uint64_t thinned =
+		report->thinned_stacks < without_stack ? report->thinned_stacks : without_stack;
 	char room[UNITS_ROOM];
 	const struct {
 		uint64_t count;
@@ -382,10 +429,12 @@ static void put_event_losses(const struct event_report *report, FILE *to)
 		  "waits, compilations or activities had not ended, or had begun before" },
 		{ report->other_processes, "event is of a collection of another process",
 		  "events are of collections of another process" },
-		{ report->match.events_alone, "event with a probe has no sample of it",
-		  "events with a probe have no sample of it" },
-		{ report->match.hits_alone, "sample of a probe has no event",
-		  "samples of probes have no event" },
+		{ thinned, "event has no native stack: there were too many a second",
+		  "events have no native stack: there were too many a second" },
+		{ without_stack - thinned, "event has no native stack",
+		  "events have no native stack" },
+		{ report->match.hits_alone, "native stack has no event: the runtime lost it",
+		  "native stacks have no event: the runtime lost it" },
 		{ report->lines_left_out, "event is not listed: there are too many",
 		  "events are not listed: there are too many" },
 		{ report->meter_limits, "limit of Meters was reached: time series are missing",
@@ -430,16 +479,6 @@ static json_t *event_losses(const struct event_report *report)
 }
 
 /* ---- writers --------------------------------------------------------------------------------- */
-
-static void put_rows(const struct view *view, const json_t *rows, FILE *to)
-{
-	size_t shown = shown_rows(view, rows);
-
-	put_head(view, to);
-	for (size_t i = 0; i < shown; i++)
-		put_row(view, json_array_get(rows, i), to);
-	put_rows_left_out(json_array_size(rows) - shown, "row", "rows", to);
-}
 
 static void write_table(const struct view *view, const json_t *summary, const json_t *rows,
 			FILE *to)

@@ -102,12 +102,15 @@ static json_t *from_json(const struct view *view, const struct event_origins *or
 				       ? 100.0 * (double)origin->weight / (double)subject->weight
 				       : 0;
 
-		if (origin->where == FRAME_NONE || (i && share < 0.5))
+		if (i && share < 0.5)
 			continue;
 		if (text.size_bytes)
 			buf_append_string(&text, ", ");
-		append_name(view, frame_table_at(view->profile->frames, origin->where), true,
-			    &text);
+		if (origin->where == FRAME_NONE)
+			buf_append_string(&text, "(no stack)");
+		else
+			append_name(view, frame_table_at(view->profile->frames, origin->where),
+				    true, &text);
 		if (subject->origin_count > 1 && share >= 0.5)
 			buf_printf(&text, " %.0f %%", share);
 	}
@@ -458,11 +461,21 @@ static struct sym_error *make_locks(const struct view *view, json_t **summary, j
 
 /* ---- the others ------------------------------------------------------------------------------ */
 
+static int compare_changes(const void *left, const void *right)
+{
+	const struct pool_change *a = left, *b = right;
+
+	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
+}
+
 static struct sym_error *make_pool(const struct view *view, json_t **summary, json_t *rows)
 {
 	const struct event_report *report = view->profile->report;
 	uint64_t starvations = 0;
 
+	/* They come in the order of time of each thread. */
+	if (report->pool_count)
+		qsort(report->pool, report->pool_count, sizeof(*report->pool), compare_changes);
 	for (size_t i = 0; i < report->pool_count; i++) {
 		const struct pool_change *change = &report->pool[i];
 

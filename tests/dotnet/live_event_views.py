@@ -6,6 +6,7 @@ The stream comes from Microsoft's own client, not from ours.
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -130,6 +131,14 @@ def check_locks(context, path, own, oracle):
         same(read(context, path, "waits")["count"], oracle["waits"]["count"], "waits for handles")
 
 
+def check_columns(context, path, view, title, last):
+    """The last column, whose texts match, begins where its title begins."""
+    lines = context.mapgen.must("report", view, "-i", path).stdout.splitlines()
+    head = next(line for line in lines if line.endswith(title))
+    begins = {len(line) - len(found[0]) for line in lines for found in [re.search(last, line)] if found}
+    same(begins, {head.index(title)}, f"columns of {view}: {lines}")
+
+
 def check_methods(context, path, oracle):
     ours = read(context, path, "jit")
     same(ours["count"], len(oracle["methods"]), "compilations")
@@ -163,6 +172,8 @@ def check(context, version, keywords=KEYWORDS, counters=True):
     check_locks(context, path, own, oracle)
     check_methods(context, path, oracle)
     check_events(context, path, own, oracle)
+    check_columns(context, path, "jit", "METHOD", r"\S+::\S+$")
+    check_columns(context, path, "events", "PROVIDER", r"\b(Microsoft-Windows|Contoso|System\.)\S+$")
     text = context.mapgen.must("report", "-i", path).stdout
     for title in ("GC: ", "Allocations: ", "Exceptions: ", "Lock waits: ", "Compilations: ", "Events: "):
         expect(f"\n{title}" in "\n" + text, f"the summary has no line {title}: {text}")

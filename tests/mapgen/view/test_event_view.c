@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdlib.h>
+
+#include "mapgen/profile/event_report.h"
+#include "mapgen/view/event_view.h"
+
+/* Each thread has its changes in order. */
+Test(event_view, lists_changes_of_the_thread_pool_by_time)
+{
+	static const uint64_t times_ns[] = { 3000, 1000, 2000 };
+	struct profile *profile;
+	struct view view = { .kind = VIEW_THREADPOOL };
+	json_t *summary, *rows;
+
+	cr_assert(eq(ptr, profile_create(&profile), NULL));
+	profile->report = calloc(1, sizeof(*profile->report));
+	cr_assert(ne(ptr, profile->report, NULL));
+	profile->report->pool = calloc(3, sizeof(*profile->report->pool));
+	cr_assert(ne(ptr, profile->report->pool, NULL));
+	for (size_t i = 0; i < 3; i++)
+		profile->report->pool[profile->report->pool_count++] =
+			(struct pool_change){ .time_ns = times_ns[i],
+					      .workers = (uint32_t)(times_ns[i] / 1000) };
+	view.profile = profile;
+	cr_assert(eq(ptr, event_view_make(&view, &summary, &rows), NULL));
+	for (size_t i = 0; i < 3; i++)
+		cr_expect(eq(int,
+			     (int)json_integer_value(
+				     json_object_get(json_array_get(rows, i), "workers")),
+			     (int)i + 1));
+	json_decref(summary);
+	json_decref(rows);
+	profile_destroy(profile);
+}
