@@ -39,6 +39,7 @@ struct pair {
 struct event_match {
 	struct pair *pairs;
 	struct event_match_counts counts;
+	uint64_t end_ns; /* of all streams */
 	/* Names with a hit. An event whose name has none has no probe, and misses no sample. */
 	char probes[MOST_PROBES][MOST_NAME];
 	size_t probe_count;
@@ -149,7 +150,7 @@ static int compare(const void *left, const void *right)
 	return (a->time_ns > b->time_ns) - (a->time_ns < b->time_ns);
 }
 
-static void resolve(struct event_match *match, struct pair *pair)
+static void resolve(struct event_match *match, struct pair *pair, uint64_t end_ns)
 {
 	size_t matched = 0;
 
@@ -166,7 +167,7 @@ static void resolve(struct event_match *match, struct pair *pair)
 						pair->events[j].time_ns <= hit->time_ns);
 
 		if (!before || pair->events[before - 1].stack != EVENT_MATCH_NONE) {
-			match->counts.hits_alone++;
+			match->counts.hits_alone += hit->time_ns <= end_ns;
 			continue;
 		}
 		pair->events[before - 1].stack = hit->stack;
@@ -176,12 +177,14 @@ static void resolve(struct event_match *match, struct pair *pair)
 	pair->matched = matched;
 }
 
-void event_match_resolve(struct event_match *match)
+void event_match_resolve(struct event_match *match, uint64_t end_ns)
 {
 	struct pair *pair, *next;
 
 	HASH_ITER(hh, match->pairs, pair, next)
-	resolve(match, pair);
+	resolve(match, pair, end_ns);
+	if (end_ns > match->end_ns)
+		match->end_ns = end_ns;
 }
 
 uint32_t event_match_next(struct event_match *match, int32_t tid, const char *tracepoint)
@@ -197,7 +200,8 @@ struct event_match_counts event_match_counts(const struct event_match *match)
 	struct event_match_counts counts = match->counts;
 
 	for (const struct pair *pair = match->pairs; pair; pair = pair->hh.next) {
-		counts.hits_alone += pair->is_resolved ? 0 : pair->hit_count;
+		for (size_t i = 0; !pair->is_resolved && i < pair->hit_count; i++)
+			counts.hits_alone += pair->hits[i].time_ns <= match->end_ns;
 		if (has_probe(match, pair->key.tracepoint))
 			counts.events_alone += pair->event_count - pair->matched;
 	}

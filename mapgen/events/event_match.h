@@ -9,6 +9,9 @@
  * So a hit belongs to the latest event of its thread and name that is not later than it. Where an
  * event or a hit is lost, its partner stays alone, and the others keep theirs. Both sides are
  * noted first, then matched, then asked for in the order in which the events were noted.
+ *
+ * At its end the runtime first closes the stream and then turns its events off. A hit in between
+ * has no event, and nothing is lost.
  */
 #ifndef MAPGEN_EVENTS_EVENT_MATCH_H
 #define MAPGEN_EVENTS_EVENT_MATCH_H
@@ -38,7 +41,8 @@ struct sym_error *event_match_note_event(struct event_match *match, int32_t tid,
 					 const char *tracepoint, uint64_t time_ns)
 	__attribute__((warn_unused_result));
 
-void event_match_resolve(struct event_match *match);
+/* `end_ns`: of the stream; UINT64_MAX: it was cut, so its last events are lost. */
+void event_match_resolve(struct event_match *match, uint64_t end_ns);
 
 /* The stack of the next event of a thread and name; EVENT_MATCH_NONE: it has no hit. */
 uint32_t event_match_next(struct event_match *match, int32_t tid, const char *tracepoint);

@@ -276,6 +276,7 @@ static struct sym_error *read_stream(int fd, const struct event_stream_sink *sin
 	error = event_stream_create(sink, &stream);
 	if (!error)
 		error = event_stream_read_file(stream, fd, &cut);
+	reading->is_whole = stream && event_stream_ended(stream);
 	if (!error && !reading->begin_ns)
 		reading->begin_ns = reading->profile->begin_ns ?: reading->first_ns;
 	if (!error && is_last) {
@@ -381,7 +382,7 @@ static struct sym_error *read_passes(struct event_reading *reading, int fd)
 	if (!error)
 		error = read_stream(fd, &first, reading, false);
 	if (opts->match && !error)
-		event_match_resolve(opts->match);
+		event_match_resolve(opts->match, reading->is_whole ? reading->last_ns : UINT64_MAX);
 	if (!error && methods)
 		error = event_methods_finish(methods, &reading->names);
 	else if (opts->names)

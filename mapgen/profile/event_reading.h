@@ -60,6 +60,7 @@ struct event_reading {
 	int32_t gc_pid; /* whose they are; 0: not known yet */
 	struct buf gc_payloads, text, detail;
 	uint64_t begin_ns, first_ns, last_ns;
+	bool is_whole; /* the stream has its end */
 	uint64_t *chain;
 	uint32_t *frames;
 };

@@ -71,7 +71,7 @@ struct event_report {
 	uint64_t events, gaps, unknown_kinds, missing_stacks, unfinished;
 	struct event_match_counts match;
 	uint64_t thinned_stacks; /* beyond the budget of native stacks */
-	char *cut; /* why a stream ends early; NULL: it does not */
+	char *cut;               /* why a stream ends early; NULL: it does not */
 };
 
 void event_report_destroy(struct event_report *report);

@@ -380,14 +380,38 @@ static void put_lines(const json_t *summary, FILE *to)
 	}
 }
 
-static void put_activities(const struct view *view, const json_t *summary, FILE *to)
+/* Events of event sources belong to activities only while tasks pass these on. */
+static void put_why_no_activities(const json_t *kinds, FILE *to)
+{
+	const json_t *row;
+	size_t index;
+
+	json_array_foreach(kinds, index, row)
+	{
+		const char *name = text_of(row, "event");
+		size_t length = strlen(name);
+
+		if (length < 5 || strcmp(name + length - 5, "Start") != 0 ||
+		    !strncmp(text_of(row, "provider"), "Microsoft-Windows-DotNET", 24))
+			continue;
+		fputs("No activities: record System.Threading.Tasks.TplEventSource:80:4 too, for "
+		      "the times of requests\n",
+		      to);
+		return;
+	}
+}
+
+static void put_activities(const struct view *view, const json_t *summary, const json_t *kinds,
+			   FILE *to)
 {
 	const json_t *row, *rows = json_object_get(summary, "activities");
 	char time[UNITS_ROOM], longest[UNITS_ROOM], count[UNITS_ROOM];
 	size_t index, shown = shown_rows(view, rows);
 
-	if (!json_array_size(rows))
+	if (!json_array_size(rows)) {
+		put_why_no_activities(kinds, to);
 		return;
+	}
 	fprintf(to, "\n%8s %8s %8s  %s\n", "TIME", "COUNT", "MAX", "ACTIVITY");
 	json_array_foreach(rows, index, row)
 	{
@@ -499,7 +523,7 @@ static void write_table(const struct view *view, const json_t *summary, const js
 	} else {
 		put_rows(view, rows, to);
 		if (view->kind == VIEW_EVENTS)
-			put_activities(view, summary, to);
+			put_activities(view, summary, rows, to);
 	}
 	put_collections_without_events(summary, to);
 	put_event_losses(view->profile->report, to);

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "mapgen/profile/event_report.h"
 #include "mapgen/view/event_view.h"
@@ -33,4 +34,32 @@ Test(event_view, lists_changes_of_the_thread_pool_by_time)
 	json_decref(summary);
 	json_decref(rows);
 	profile_destroy(profile);
+}
+
+static void expect_events(const char *provider, const char *event, bool has_hint)
+{
+	struct profile *profile;
+	struct view view = { .kind = VIEW_EVENTS, .input = "a.nettrace" };
+	struct event_row *row;
+	char *text = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+
+	cr_assert(eq(ptr, profile_create(&profile), NULL));
+	profile->report = calloc(1, sizeof(*profile->report));
+	cr_assert(ne(ptr, profile->report, NULL));
+	cr_assert(eq(ptr, event_rows_find(&profile->report->kinds, provider, event, &row), NULL));
+	view.profile = profile;
+	cr_assert(eq(ptr, event_view_write_text(&view, to), NULL));
+	fclose(to);
+	cr_expect(eq(int, strstr(text, "TplEventSource:80:4") != NULL, has_hint), "%s", text);
+	free(text);
+	profile_destroy(profile);
+}
+
+Test(event_view, says_what_activities_need)
+{
+	expect_events("Microsoft.AspNetCore.Hosting", "RequestStart", true);
+	expect_events("Microsoft.AspNetCore.Hosting", "RequestStop", false);
+	expect_events("Microsoft-Windows-DotNETRuntime", "ContentionStart", false);
 }
