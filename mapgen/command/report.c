@@ -174,6 +174,20 @@ static bool needs_stacks(int format)
 	return format != REPORT_TEXT && format != REPORT_CSV && format != REPORT_JSON;
 }
 
+/* Rows of these views are of all threads, and have no stack. */
+static bool selects_in_vain(const struct options *options, enum view_kind kind)
+{
+	bool has_threads = kind != VIEW_GC && kind < VIEW_THREADPOOL;
+	bool selects = options->thread || options->callers_of || options->callees_of;
+
+	if (!selects || has_threads || options->by || needs_stacks(options->format))
+		return false;
+	message("--thread, --callers-of and --callees-of need --by, or a format with stacks, for "
+		"the view %s",
+		view_kind_name(kind));
+	return true;
+}
+
 /* The exit code of a view that was written. */
 static int end_report(const struct view *view, int format, const struct symbolize_client *client)
 {
@@ -220,7 +234,7 @@ int report_run(const struct options *options)
 	enum view_kind kind;
 	struct view view;
 
-	if (!read_view(options, &kind) || !check(options))
+	if (!read_view(options, &kind) || !check(options) || selects_in_vain(options, kind))
 		return EXIT_USAGE;
 	opts.keeps_spans = kind == VIEW_CONTENTION;
 	if (options->symbolize_at) {

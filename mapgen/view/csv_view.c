@@ -14,7 +14,7 @@ struct sym_error *csv_view_write(const struct view *view, FILE *to)
 	struct sym_error *error = NULL;
 	json_t *rows;
 
-	if (event_view_is_one(view->kind))
+	if (event_view_has_own_rows(view))
 		return event_view_write_csv(view, to);
 	if (part.kind == VIEW_SUMMARY)
 		part.kind = VIEW_CPU;

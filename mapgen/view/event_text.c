@@ -475,6 +475,11 @@ static void put_event_losses(const struct event_report *report, FILE *to)
 		fprintf(to, "The stream of events is not whole: %s\n", report->cut);
 }
 
+void event_view_write_losses(const struct view *view, FILE *to)
+{
+	put_event_losses(view->profile->report, to);
+}
+
 static void put_collections_without_events(const json_t *summary, FILE *to)
 {
 	uint64_t count = (uint64_t)real_of(summary, "without_events");

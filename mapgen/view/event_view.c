@@ -29,6 +29,11 @@ bool event_view_is_one(enum view_kind kind)
 	return kind >= VIEW_GC && kind <= VIEW_COUNTERS;
 }
 
+bool event_view_has_own_rows(const struct view *view)
+{
+	return event_view_is_one(view->kind) && !(view->has_by && view->event != UINT32_MAX);
+}
+
 const char *event_view_rows_name(enum view_kind kind)
 {
 	static const char *const names[] = {
@@ -597,15 +602,18 @@ static struct sym_error *make_kinds(const struct view *view, json_t **summary, j
 	const struct event_report *report = view->profile->report;
 	json_t *lines = json_array(), *activities = json_array();
 	struct sym_error *error;
+	uint64_t count = 0;
 
 	if (report->line_count)
 		qsort(report->lines, report->line_count, sizeof(*report->lines), compare_lines);
 	for (size_t i = 0; i < report->line_count; i++)
 		json_array_append_new(lines, line_json(view, &report->lines[i]));
 	error = put_sorted(&report->activities, activity_row, activities);
-	*summary = json_pack("{s:I, s:o, s:I, s:o}", "count", (json_int_t)report->events, "events",
-			     lines, "events_left_out", (json_int_t)report->lines_left_out,
-			     "activities", activities);
+	for (const struct event_row *row = report->kinds.table; row; row = row->hh.next)
+		count += row->count;
+	*summary = json_pack("{s:I, s:o, s:I, s:o}", "count", (json_int_t)count, "events", lines,
+			     "events_left_out", (json_int_t)report->lines_left_out, "activities",
+			     activities);
 	return error ? error : put_sorted(&report->kinds, kind_row, rows);
 }
 

@@ -13,6 +13,13 @@
 
 bool event_view_is_one(enum view_kind kind);
 
+/* Are its rows those of event_view_make()? With --by they are functions, threads, ... as of
+ * samples. */
+bool event_view_has_own_rows(const struct view *view);
+
+/* Writes which events are missing, and why. */
+void event_view_write_losses(const struct view *view, FILE *to);
+
 /* Has the profile anything for it? */
 bool event_view_has_rows(const struct view *view);
 

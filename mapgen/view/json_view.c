@@ -15,7 +15,10 @@ static void add_event(const struct view *view, const struct selection *selection
 	const struct profile_event *event = &view->profile->events[view->event];
 
 	json_object_set_new(value, "event", json_output_text(event->name));
-	json_object_set_new(value, "unit", json_string(event->is_time ? "ns" : "events"));
+	json_object_set_new(value, "unit",
+			    json_string(event->unit == PROFILE_UNIT_BYTES ? "bytes"
+					: event->is_time                  ? "ns"
+									  : "events"));
 	json_object_set_new(value, "samples", json_integer((json_int_t)selection->total_count));
 	json_object_set_new(value, "weight", json_integer((json_int_t)selection->total_weight));
 	json_object_set_new(value, "threads", json_integer((json_int_t)selection->thread_count));
@@ -85,7 +88,7 @@ struct sym_error *json_view_write(const struct view *view, FILE *to)
 	json_t *views, *value;
 	struct sym_error *error = NULL;
 
-	if (event_view_is_one(view->kind))
+	if (event_view_has_own_rows(view))
 		return event_view_write_json(view, to);
 	views = json_array();
 	if (view->kind == VIEW_SUMMARY)

@@ -266,6 +266,8 @@ static struct sym_error *write_one(const struct view *view, FILE *to)
 		error = write_waits(view, &selection, to);
 	else
 		error = write_table(view, &selection, to);
+	if (!error && event_view_is_one(view->kind))
+		event_view_write_losses(view, to);
 	if (!error)
 		text_parts_write_losses(view, &selection, to);
 	selection_deinit(&selection);
@@ -316,7 +318,7 @@ static struct sym_error *write_summary(const struct view *view, FILE *to)
 
 struct sym_error *text_view_write(const struct view *view, FILE *to)
 {
-	if (event_view_is_one(view->kind))
+	if (event_view_has_own_rows(view))
 		return event_view_write_text(view, to);
 	switch (view->kind) {
 	case VIEW_SUMMARY:

@@ -139,6 +139,21 @@ def check_columns(context, path, view, title, last):
     same(begins, {head.index(title)}, f"columns of {view}: {lines}")
 
 
+def check_rows_of_stacks(context, path, own):
+    """With --by a view of events has functions, as a view of samples has."""
+    view = read(context, path, "exceptions", "--by=function")["views"][0]
+    rows = {row["name"]: row["total_samples"] for row in view["rows"]}
+    same((rows.get("Program.ThrowOrder"), rows.get("Program.ThrowState")), (200, 50), "exceptions by function")
+    same((view["unit"], read(context, path, "alloc", "--by=image")["views"][0]["unit"]), ("events", "bytes"), "units")
+    done = context.mapgen.run("report", "gc", "-i", path, "--thread=x")
+    same((done.returncode, done.stdout), (2, ""), "--thread of a view without threads")
+
+
+def check_window(context, path):
+    view = read(context, path, "events", "--from=0.1", "--to=0.3")
+    same(view["count"], sum(row["count"] for row in view["kinds"]), "events of a part of the time")
+
+
 def check_methods(context, path, oracle):
     ours = read(context, path, "jit")
     same(ours["count"], len(oracle["methods"]), "compilations")
@@ -172,6 +187,8 @@ def check(context, version, keywords=KEYWORDS, counters=True):
     check_locks(context, path, own, oracle)
     check_methods(context, path, oracle)
     check_events(context, path, own, oracle)
+    check_rows_of_stacks(context, path, own)
+    check_window(context, path)
     check_columns(context, path, "jit", "METHOD", r"\S+::\S+$")
     check_columns(context, path, "events", "PROVIDER", r"\b(Microsoft-Windows|Contoso|System\.)\S+$")
     text = context.mapgen.must("report", "-i", path).stdout
