@@ -9,8 +9,8 @@
  * By thread: the attribute of a raw uprobe event has the type of the PMU "uprobe", config1 the
  * address of the path, config2 the offset
  * (Documentation/ABI/testing/sysfs-bus-event_source-devices-uprobe). Such an event is never
- * inherited. A thread that is made later gets its own when its FORK record is read; what it fires
- * before that has no native stack. It needs CAP_SYS_ADMIN
+ * inherited. A thread that is made later gets its own when its FORK record is read, for which the
+ * record wakes the reader; what it fires before that has no native stack. It needs CAP_SYS_ADMIN
  * (kernel/events/core.c, perf_uprobe_event_init()).
  */
 #include "mapgen/record/event_probes.h"
@@ -280,7 +280,10 @@ static struct sym_error *open_threads(struct event_probes *probes, struct probed
 		if (tid <= 0 || has_thread(process, tid))
 			continue;
 		*found_ret = true;
-		error = open_thread(probes, process, tid);
+		if (probes->way == PROBE_BY_THREAD)
+			error = event_set_follow_births(probes->events, tid);
+		if (!error)
+			error = open_thread(probes, process, tid);
 	}
 	return error;
 }

@@ -40,7 +40,7 @@ enum {
 
 /* All rings of a kind together, where memory may be locked: two of 32 and of 128 MiB, four of 16
  * and of 64. What is more than a power of two is for the page before each ring. */
-static const size_t rings_bytes[EVENT_KINDS] = { 65 << 20, 257 << 20, 257 << 20 };
+static const size_t rings_bytes[EVENT_KINDS] = { 65 << 20, 257 << 20, 257 << 20, 0 };
 
 /* ---- attributes ------------------------------------------------------------------------------ */
 
@@ -106,6 +106,7 @@ static void fill_attributes(struct event_set *set)
 	struct perf_event_attr *cpu = &set->attributes[EVENT_CPU];
 	struct perf_event_attr *on_switch = &set->attributes[EVENT_SWITCH];
 	struct perf_event_attr *probe = &set->attributes[EVENT_PROBE];
+	struct perf_event_attr *birth = &set->attributes[EVENT_BIRTH];
 
 	fill_common(cpu, &set->plan, set->plan.cpu_stack_bytes);
 	cpu->config = PERF_COUNT_SW_CPU_CLOCK;
@@ -121,6 +122,9 @@ static void fill_attributes(struct event_set *set)
 	/* It fires in the kernel; frames of the kernel can still be left out. */
 	on_switch->exclude_kernel = 0;
 	fill_probe(probe, &set->plan);
+	fill_common(birth, &set->plan, 0);
+	birth->config = PERF_COUNT_SW_DUMMY;
+	birth->task = 1;
 	set->is_open[EVENT_CPU] = true;
 	set->is_open[EVENT_SWITCH] = set->plan.has_off_cpu;
 }
@@ -352,6 +356,11 @@ static struct sym_error *attach_ring(struct event_set *set, int fd, enum kernel_
 	return error ? explain(set, -error) : NULL;
 }
 
+static uint32_t wakeup_bytes(const struct event_set *set, enum kernel_event kind)
+{
+	return (uint32_t)(set->ring_pages[kind] * (size_t)sysconf(_SC_PAGESIZE) / WAKEUP_SHARE);
+}
+
 static struct sym_error *add_event(struct event_set *set, enum kernel_event kind, int32_t tid,
 				   size_t number, bool starts_on_exec)
 {
@@ -360,8 +369,7 @@ static struct sym_error *add_event(struct event_set *set, enum kernel_event kind
 	int fd;
 
 	attr.disabled = attr.enable_on_exec = starts_on_exec;
-	attr.wakeup_watermark =
-		(uint32_t)(set->ring_pages[kind] * (size_t)sysconf(_SC_PAGESIZE) / WAKEUP_SHARE);
+	attr.wakeup_watermark = kind == EVENT_BIRTH ? 1 : wakeup_bytes(set, kind);
 	fd = open_event(&attr, tid, set->cpus[number]);
 	if (fd < 0)
 		return explain(set, errno);
@@ -380,8 +388,7 @@ struct sym_error *event_set_add_probe(struct event_set *set, const struct perf_e
 	struct sym_error *error;
 	int fd;
 
-	own.wakeup_watermark = (uint32_t)(set->ring_pages[EVENT_PROBE] *
-					  (size_t)sysconf(_SC_PAGESIZE) / WAKEUP_SHARE);
+	own.wakeup_watermark = wakeup_bytes(set, EVENT_PROBE);
 	own.read_format = FORMAT_LOST;
 	fd = open_event(&own, tid, set->cpus[number]);
 	if (fd < 0 && errno == EINVAL) {
@@ -433,6 +440,18 @@ static struct sym_error *add_thread(struct event_set *set, int32_t tid, bool sta
 				return error;
 		}
 	}
+	return NULL;
+}
+
+struct sym_error *event_set_follow_births(struct event_set *set, int32_t tid)
+{
+	struct sym_error *error = NULL;
+
+	for (size_t i = 0; !error && i < set->cpu_count; i++)
+		error = add_event(set, EVENT_BIRTH, tid, i, false);
+	if (!error || !is_gone(error))
+		return error;
+	sym_error_destroy(error);
 	return NULL;
 }
 
@@ -605,10 +624,14 @@ const struct event_member *event_set_find(const struct event_set *set, uint64_t 
 	return member;
 }
 
-enum kernel_event event_set_kind_of(const struct event_set *set, uint64_t id)
+enum kernel_event event_set_kind_of(const struct event_set *set,
+				    const struct perf_event_header *record)
 {
-	const struct event_member *member = event_set_find(set, id);
+	const struct event_member *member;
+	uint64_t id = 0;
 
+	perf_sample_read_identifier(record, record->size, &id);
+	member = event_set_find(set, id);
 	return member ? member->kind : EVENT_CPU;
 }
 

@@ -40,6 +40,7 @@ enum kernel_event {
 	EVENT_CPU,    /* cpu-clock, by frequency */
 	EVENT_SWITCH, /* context-switches, each */
 	EVENT_PROBE,  /* a place in the code of a runtime, each time */
+	EVENT_BIRTH,  /* a thread is made: its record wakes the reader at once */
 	EVENT_KINDS,
 };
 
@@ -95,6 +96,10 @@ struct sym_error *event_set_add_probe(struct event_set *set, const struct perf_e
 				      int32_t tid, size_t number, uint32_t probe, int *fd_ret)
 	__attribute__((warn_unused_result));
 
+/* Wakes the reader when the thread, or one that it has made since, makes another one. */
+struct sym_error *event_set_follow_births(struct event_set *set, int32_t tid)
+	__attribute__((warn_unused_result));
+
 /* May events have frames of the kernel? */
 bool event_set_may_see_kernel(void);
 
@@ -111,8 +116,9 @@ void event_set_note_exit(struct event_set *set, int32_t tid);
 /* Is it a sample or a switch that an inherited event wrote, of a thread with its own events? */
 bool event_set_is_twice(const struct event_set *set, const struct perf_event_header *record);
 
-/* Returns the kind of the event with this id; EVENT_CPU if it is unknown. */
-enum kernel_event event_set_kind_of(const struct event_set *set, uint64_t id);
+/* Returns the kind of the event that wrote the record; EVENT_CPU if it is unknown. */
+enum kernel_event event_set_kind_of(const struct event_set *set,
+				    const struct perf_event_header *record);
 /* NULL if it is unknown. */
 const struct event_member *event_set_find(const struct event_set *set, uint64_t id);
 

@@ -44,7 +44,6 @@
 enum {
 	MOST_FRAMES = 1024,
 	STACKS_LIMIT = 1 << 28,
-	FOLLOW_MS = 5,
 	WAITING_LIMIT = 64 << 20, /* samples that wait; what is more is taken as it is */
 };
 
@@ -468,12 +467,9 @@ static bool take_probe(struct recorder *recorder, struct perf_sample *sample)
 static struct sym_error *take_sample(struct recorder *recorder,
 				     const struct perf_event_header *header)
 {
+	enum kernel_event kind = event_set_kind_of(&recorder->events, header);
 	struct perf_sample sample;
-	enum kernel_event kind;
-	uint64_t id = 0;
 
-	perf_sample_read_identifier(header, header->size, &id);
-	kind = event_set_kind_of(&recorder->events, id);
 	if (kind == EVENT_PROBE ? !event_probes_read(&recorder->probes, header, &sample)
 				: !perf_sample_read(&recorder->events.attributes[kind], header,
 						    header->size, &sample))
@@ -534,9 +530,6 @@ static struct sym_error *take_fork(struct recorder *recorder,
 	struct process_entry *parent = find_entry(recorder, (int32_t)fields[1]), *entry;
 	struct sym_error *error = event_set_note_thread(&recorder->events, (int32_t)fields[2]);
 
-	if (!error)
-		error = event_probes_note_thread(&recorder->probes, (int32_t)fields[0],
-						 (int32_t)fields[2]);
 	if (error || fields[0] == fields[1])
 		return error;
 	error = add_entry(recorder, (int32_t)fields[0], &entry);
@@ -548,6 +541,17 @@ static struct sym_error *take_fork(struct recorder *recorder,
 	entry->is_wanted = parent && parent->is_wanted;
 	entry->parent_pid = (int32_t)fields[1];
 	return error;
+}
+
+/* The record that woke the reader; another one of the same thread is for the file. */
+static struct sym_error *take_birth(struct recorder *recorder,
+				    const struct perf_event_header *header)
+{
+	const uint32_t *fields = (const uint32_t *)(header + 1);
+
+	if (header->type != PERF_RECORD_FORK)
+		return NULL;
+	return event_probes_note_thread(&recorder->probes, (int32_t)fields[0], (int32_t)fields[2]);
 }
 
 static struct sym_error *take_exit(struct recorder *recorder,
@@ -585,13 +589,13 @@ static void take_lost(struct recorder *recorder, const struct perf_event_header 
 {
 	/* LOST: u64 id, u64 lost; LOST_SAMPLES: u64 lost */
 	const uint64_t *fields = (const uint64_t *)(header + 1);
-	uint64_t id = 0, lost = fields[header->type == PERF_RECORD_LOST];
+	uint64_t lost = fields[header->type == PERF_RECORD_LOST];
+	enum kernel_event kind = event_set_kind_of(&recorder->events, header);
 
 	/* The ring of switches has nothing else. */
-	perf_sample_read_identifier(header, header->size, &id);
-	if (event_set_kind_of(&recorder->events, id) == EVENT_SWITCH)
+	if (kind == EVENT_SWITCH)
 		recorder->counts.lost_switches += lost;
-	else if (event_set_kind_of(&recorder->events, id) == EVENT_PROBE)
+	else if (kind == EVENT_PROBE)
 		recorder->lost_in_records += lost;
 	else
 		recorder->counts.lost_records += lost;
@@ -612,10 +616,7 @@ static struct sym_error *end_wait(struct recorder *recorder, const struct perf_e
 /* The events of probes have other ids in the file. */
 static void put_record(struct recorder *recorder, const struct perf_event_header *header)
 {
-	uint64_t id = 0;
-
-	perf_sample_read_identifier(header, header->size, &id);
-	if (event_set_kind_of(&recorder->events, id) == EVENT_PROBE)
+	if (event_set_kind_of(&recorder->events, header) == EVENT_PROBE)
 		perf_writer_put_of_probe(&recorder->writer, header);
 	else
 		perf_writer_put(&recorder->writer, header, header->size);
@@ -626,6 +627,8 @@ static struct sym_error *take_record(struct recorder *recorder,
 {
 	struct sym_error *error = NULL;
 
+	if (event_set_kind_of(&recorder->events, header) == EVENT_BIRTH)
+		return take_birth(recorder, header);
 	if (event_set_is_twice(&recorder->events, header))
 		return NULL;
 	switch (header->type) {
@@ -700,9 +703,6 @@ struct sym_error *recorder_step(struct recorder *recorder, int timeout_ms, bool 
 {
 	struct sym_error *error;
 
-	/* Probes follow a new thread when its FORK record is read. */
-	if (recorder_has_raw_uprobes(recorder) && timeout_ms > FOLLOW_MS)
-		timeout_ms = FOLLOW_MS;
 	event_set_wait(&recorder->events, timeout_ms);
 	error = take_rings(recorder);
 	if (!error)
