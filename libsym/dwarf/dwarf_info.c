@@ -83,8 +83,8 @@ struct dwarf_info {
 	struct dwarf_worker worker;
 	unsigned int failures; /* of the child */
 	bool has_no_units;
-	struct buf text;          /* of its last answer */
-	struct dwarf_text *texts; /* strings of its answers */
+	struct buf text;       /* of its last answer */
+	struct text_set texts; /* strings of its answers */
 };
 
 enum {
@@ -98,7 +98,7 @@ void dwarf_info_close(struct dwarf_info *info)
 	if (!info)
 		return;
 	dwarf_cost_end_child(&info->cost, dwarf_worker_stop(&info->worker));
-	dwarf_texts_deinit(&info->texts);
+	text_set_deinit(&info->texts);
 	buf_deinit(&info->text);
 	for (uint32_t i = 0; i < info->unit_count; i++) {
 		dwarf_scopes_deinit(&info->units[i].scopes);

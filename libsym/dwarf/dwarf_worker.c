@@ -17,7 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libsym/base/hash.h"
 #include "libsym/base/reader.h"
 
 /* ---- the child ----------------------------------------------------------------- */
@@ -154,39 +153,10 @@ static void write_text(struct buf *to, const char *text)
 		buf_append(to, text, strlen(text) + 1);
 }
 
-struct dwarf_text {
-	UT_hash_handle hh;
-	char bytes[];
-};
-
-void dwarf_texts_deinit(struct dwarf_text **texts)
-{
-	HASH_DESTROY(*texts, free);
-}
-
-static const char *intern_text(struct dwarf_text **texts, const char *bytes)
-{
-	size_t size_bytes = strlen(bytes);
-	struct dwarf_text *text;
-
-	HASH_FIND(hh, *texts, bytes, size_bytes, text);
-	if (text)
-		return text->bytes;
-	text = malloc(sizeof(*text) + size_bytes + 1);
-	if (!text)
-		return NULL;
-	memcpy(text->bytes, bytes, size_bytes + 1);
-	HASH_ADD_KEYPTR(hh, *texts, text->bytes, size_bytes, text);
-	if (hash_added(text))
-		return text->bytes;
-	free(text);
-	return NULL;
-}
-
-static const char *read_text(struct reader *reader, struct dwarf_text **texts)
+static const char *read_text(struct reader *reader, struct text_set *texts)
 {
 	const char *bytes = reader_u8(reader) ? reader_string(reader) : NULL;
-	const char *kept = bytes ? intern_text(texts, bytes) : NULL;
+	const char *kept = bytes ? text_set_add(texts, bytes, strlen(bytes)) : NULL;
 
 	if (bytes && !kept)
 		reader_fail(reader, "out of memory");
@@ -208,7 +178,7 @@ bool dwarf_reply_write(const struct dwarf_place *place, const struct sym_inlined
 	return !ret->failure;
 }
 
-bool dwarf_reply_read(const struct buf *text, struct dwarf_text **texts, struct dwarf_place *place,
+bool dwarf_reply_read(const struct buf *text, struct text_set *texts, struct dwarf_place *place,
 		      struct sym_inlined *inlined, size_t inlined_count)
 {
 	struct reader reader = reader_over(text->data, text->size_bytes);

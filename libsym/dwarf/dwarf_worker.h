@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "libsym/base/buf.h"
+#include "libsym/base/text_set.h"
 #include "libsym/dwarf/dwarf_cost.h"
 #include "libsym/dwarf/dwarf_info.h"
 
@@ -52,16 +53,11 @@ struct dwarf_reply {
 	uint64_t text_bytes; /* size of the strings and inlined functions that follow */
 };
 
-/* The strings of answers, each stored once. */
-struct dwarf_text;
-
-void dwarf_texts_deinit(struct dwarf_text **texts);
-
 /* Serialise what follows a reply, and read it back with strings in `texts`. Return false if out of
  * memory or malformed. */
 bool dwarf_reply_write(const struct dwarf_place *place, const struct sym_inlined *inlined,
 		       size_t inlined_count, struct buf *ret);
-bool dwarf_reply_read(const struct buf *text, struct dwarf_text **texts, struct dwarf_place *place,
+bool dwarf_reply_read(const struct buf *text, struct text_set *texts, struct dwarf_place *place,
 		      struct sym_inlined *inlined, size_t inlined_count);
 
 #endif

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/hash.h"
 #include "libsym/base/terminal.h"
 #include "libsym/base/utf8.h"
 #include "mapgen/cli/command.h"
@@ -134,28 +133,9 @@ const char *message_without_subject(const char *subject, const char *text)
 		       : text;
 }
 
-struct failed_subject {
-	UT_hash_handle hh; /* the key is the subject of an item */
-};
-
 bool failures_have(const struct failures *failures, const char *subject)
 {
-	struct failed_subject *found;
-
-	HASH_FIND_STR(failures->subjects, subject, found);
-	return found != NULL;
-}
-
-static void note_subject(struct failures *failures, const char *subject)
-{
-	struct failed_subject *noted =
-		failures_have(failures, subject) ? NULL : calloc(1, sizeof(*noted));
-
-	if (!noted)
-		return;
-	HASH_ADD_KEYPTR(hh, failures->subjects, subject, strlen(subject), noted);
-	if (!hash_added(noted))
-		free(noted);
+	return text_set_has(&failures->subjects, subject);
 }
 
 void failures_add(struct failures *failures, const char *subject, char *reason)
@@ -176,7 +156,7 @@ void failures_add(struct failures *failures, const char *subject, char *reason)
 	text = message_without_subject(subject, reason);
 	memmove(reason, text, strlen(text) + 1);
 	items[failures->count++] = (struct failure){ copy, reason };
-	note_subject(failures, copy);
+	text_set_add(&failures->subjects, copy, strlen(copy));
 }
 
 void failures_add_error(struct failures *failures, const char *subject, struct sym_error *error)
@@ -187,18 +167,15 @@ void failures_add_error(struct failures *failures, const char *subject, struct s
 
 void failures_drop(struct failures *failures, const char *subject)
 {
-	struct failed_subject *noted;
 	size_t kept = 0;
 
-	HASH_FIND_STR(failures->subjects, subject, noted);
-	if (!noted)
-		return;
-	HASH_DEL(failures->subjects, noted);
-	free(noted);
+	text_set_deinit(&failures->subjects);
 	for (size_t i = 0; i < failures->count; i++) {
 		struct failure *failure = &failures->items[i];
 
 		if (strcmp(failure->subject, subject) != 0) {
+			text_set_add(&failures->subjects, failure->subject,
+				     strlen(failure->subject));
 			failures->items[kept++] = *failure;
 			continue;
 		}
@@ -222,7 +199,7 @@ void failures_print(const struct failures *failures)
 
 void failures_deinit(struct failures *failures)
 {
-	HASH_DESTROY(failures->subjects, free);
+	text_set_deinit(&failures->subjects);
 	for (size_t i = 0; i < failures->count; i++) {
 		free(failures->items[i].subject);
 		free(failures->items[i].reason);

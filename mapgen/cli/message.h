@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "libsym/base/text_set.h"
 #include "libsym/error.h"
 
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -37,12 +38,10 @@ struct failure {
 	char *reason;
 };
 
-struct failed_subject;
-
 struct failures {
 	struct failure *items;
 	size_t count;
-	struct failed_subject *subjects; /* each subject of `items` once */
+	struct text_set subjects; /* each subject of `items` once */
 };
 
 /* Adopts `reason` (heap; NULL: out of memory). A reason that begins with the subject loses it. */

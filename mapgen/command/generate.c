@@ -11,7 +11,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "libsym/base/hash.h"
 #include "libsym/base/path.h"
 #include "mapgen/cli/command.h"
 #include "mapgen/cli/json_output.h"
@@ -166,40 +165,18 @@ static bool generate_files(struct generation *generation, const struct options *
 	return gathered;
 }
 
-/* Images that were seen: one that is mapped twice has one map. */
-struct seen_image {
-	char *identity;
-	UT_hash_handle hh;
-};
-
-static void seen_image_destroy(struct seen_image *seen)
-{
-	free(seen->identity);
-	free(seen);
-}
-
-/* Files inside a bundle share its path. When memory is short, an image may be processed twice,
- * which does no harm. */
-static bool is_new(struct seen_image **table, const struct sym_image *image)
+/* An image that is mapped twice has one map. Files inside a bundle share its path. When memory is
+ * short, an image may be processed twice, which does no harm. */
+static bool is_new(struct text_set *seen, const struct sym_image *image)
 {
 	const char *assembly = sym_image_assembly_name(image);
 	const char *mvid = sym_image_mvid(image);
-	char *identity = message_format("%s/%s/%s", sym_image_path(image), assembly ? assembly : "",
-					mvid ? mvid : "");
-	struct seen_image *seen = NULL;
+	char *identity AUTO_FREE = message_format("%s/%s/%s", sym_image_path(image),
+						  assembly ? assembly : "", mvid ? mvid : "");
 
-	if (identity)
-		HASH_FIND_STR(*table, identity, seen);
-	if (seen || !identity || !(seen = calloc(1, sizeof(*seen)))) {
-		bool known = seen != NULL;
-
-		free(identity);
-		return !known;
-	}
-	seen->identity = identity;
-	HASH_ADD_KEYPTR(hh, *table, seen->identity, strlen(seen->identity), seen);
-	if (!hash_added(seen))
-		seen_image_destroy(seen);
+	if (text_set_has(seen, identity))
+		return false;
+	text_set_add(seen, identity, strlen(identity));
 	return true;
 }
 
@@ -218,7 +195,7 @@ static void say_aot(struct sym_snapshot *snapshot)
 static bool generate_process(struct generation *generation, const struct options *options)
 {
 	struct sym_snapshot *snapshot GUARDED(snapshot) = target_open_dotnet(options, NULL);
-	struct seen_image *seen = NULL;
+	struct text_set seen = { 0 };
 	size_t count;
 
 	if (!snapshot)
@@ -234,7 +211,7 @@ static bool generate_process(struct generation *generation, const struct options
 			add_image(generation, image);
 	}
 	progress_end(&generation->progress);
-	HASH_DESTROY(seen, seen_image_destroy);
+	text_set_deinit(&seen);
 	generation->ended = !target_lives(snapshot, options);
 	return true;
 }

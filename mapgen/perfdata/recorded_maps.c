@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "libsym/base/grow.h"
-#include "libsym/base/hash.h"
 #include "libsym/base/reader.h"
 #include "mapgen/cli/message.h"
 
@@ -29,35 +28,11 @@ enum {
 static const char anonymous_name[] = "//anon";
 static const char jitted_name[] = "/[jit]";
 
-struct recorded_name {
-	UT_hash_handle hh;
-	char text[];
-};
-
 void recorded_maps_deinit(struct recorded_maps *maps)
 {
-	HASH_DESTROY(maps->names, free);
+	text_set_deinit(&maps->names);
 	free(maps->items);
 	*maps = (struct recorded_maps){ 0 };
-}
-
-static const char *recorded_maps_intern(struct recorded_maps *maps, const char *text, size_t length)
-{
-	struct recorded_name *name;
-
-	HASH_FIND(hh, maps->names, text, length, name);
-	if (name)
-		return name->text;
-	name = malloc(sizeof(*name) + length + 1);
-	if (!name)
-		return NULL;
-	memcpy(name->text, text, length);
-	name->text[length] = '\0';
-	HASH_ADD_KEYPTR(hh, maps->names, name->text, length, name);
-	if (hash_added(name))
-		return name->text;
-	free(name);
-	return NULL;
 }
 
 static struct recorded_mapping *recorded_maps_append(struct recorded_maps *maps)
@@ -144,7 +119,7 @@ struct sym_error *recorded_maps_take(void *context, const struct perf_record *re
 	if (name_room(length) > record->size_bytes - name_at)
 		return NULL;
 	mapping.is_first_sight = is_zeros(record, name_at + name_room(length));
-	mapping.name = recorded_maps_intern(maps, name, length);
+	mapping.name = text_set_add(&maps->names, name, length);
 	kept = mapping.name ? recorded_maps_append(maps) : NULL;
 	if (!kept)
 		return &sym_error_no_memory;
@@ -286,7 +261,7 @@ enum {
 
 bool recorded_maps_add(struct recorded_maps *maps, const struct recorded_mapping *mapping)
 {
-	const char *name = recorded_maps_intern(maps, mapping->name, strlen(mapping->name));
+	const char *name = text_set_add(&maps->names, mapping->name, strlen(mapping->name));
 	struct recorded_mapping *kept = name ? recorded_maps_append(maps) : NULL;
 
 	if (!kept)

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "libsym/base/address_ranges.h"
+#include "libsym/base/text_set.h"
 #include "mapgen/perfdata/perf_data.h"
 
 enum {
@@ -59,13 +60,11 @@ struct recorded_mapping {
 	uint32_t standin; /* of fixes with a build-id; as the caller counts */
 };
 
-struct recorded_name;
-
 struct recorded_maps {
 	struct recorded_mapping *items; /* in file order; by process after recorded_maps_sort() */
 	size_t count;
 	size_t capacity;
-	struct recorded_name *names;
+	struct text_set names;
 	uint32_t part; /* of what is read next */
 };
 

@@ -80,7 +80,7 @@ Test(dwarf_worker, rejects_a_truncated_answer)
 {
 	const struct sym_inlined inlined = { .name = "inner", .call_file = "a.c", .call_line = 7 };
 	const struct dwarf_place place = { .line.file = "a.c", .name = "outer" };
-	struct dwarf_text *texts = NULL;
+	struct text_set texts = { 0 };
 	struct sym_inlined found;
 	struct dwarf_place got;
 	struct buf text;
@@ -96,7 +96,7 @@ Test(dwarf_worker, rejects_a_truncated_answer)
 	cr_expect_eq(found.call_line, 7);
 	while (text.size_bytes--)
 		cr_expect_not(dwarf_reply_read(&text, &texts, &got, &found, 1));
-	dwarf_texts_deinit(&texts);
+	text_set_deinit(&texts);
 	buf_deinit(&text);
 }
 
