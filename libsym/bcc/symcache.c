@@ -254,7 +254,8 @@ void bcc_symcache_refresh(void *resolver)
 
 	if (!slot)
 		return;
-	slot->ops->refresh(slot->engine);
+	if (slot->ops->refresh)
+		slot->ops->refresh(slot->engine);
 	pthread_mutex_unlock(&slot->lock);
 }
 

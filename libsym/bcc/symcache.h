@@ -23,7 +23,7 @@ struct engine_ops {
 	 */
 	int (*resolve)(void *engine, uint64_t address, struct bcc_symbol *sym);
 	int (*resolve_name)(void *engine, const char *module, const char *name, uint64_t *ret);
-	void (*refresh)(void *engine);
+	void (*refresh)(void *engine); /* NULL: it is always up to date */
 	/*
 	 * Returns whether another symcache of the same process, with `settings`, may use the
 	 * engine. NULL: never.
