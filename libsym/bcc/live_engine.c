@@ -23,7 +23,6 @@
 #include "libsym/bcc/display_names.h"
 #include "libsym/bcc/elf_file.h"
 #include "libsym/bcc/symcache.h"
-#include "libsym/bcc/vdso_names.h"
 #include "libsym/libsym.h"
 
 enum {
@@ -227,8 +226,8 @@ static void give_name(struct live_engine *engine, const struct sym_answer *answe
 	engine->counts.by_source[answer->source % ANSWER_SOURCES]++;
 }
 
-static int give_place(struct live_engine *engine, const struct sym_answer *answer,
-		      struct bcc_symbol *sym)
+static void give_place(struct live_engine *engine, const struct sym_answer *answer,
+		       struct bcc_symbol *sym)
 {
 	if (answer->image) {
 		sym->module = answer->image_path;
@@ -236,14 +235,11 @@ static int give_place(struct live_engine *engine, const struct sym_answer *answe
 					      answer->image_position != UINT64_MAX
 				      ? answer->image_position
 				      : answer->address;
-		return -1;
+		return;
 	}
-	if (vdso_names_find(sym_live_snapshot(engine->live), answer, sym))
-		return 0;
 	sym->module = bcc_mapping_is_file_backed(answer->image_path) ? answer->image_path
 								     : map_path(engine);
 	sym->offset = sym->module ? answer->address : 0;
-	return -1;
 }
 
 /*
@@ -277,7 +273,9 @@ static int live_engine_resolve(void *held, uint64_t address, struct bcc_symbol *
 	if (give_ended(engine, address, sym))
 		return 0;
 	answer = live_engine_ask(engine, address);
-	return answer ? give_place(engine, answer, sym) : -1;
+	if (answer)
+		give_place(engine, answer, sym);
+	return -1;
 }
 
 /* ---- names to addresses ----------------------------------------------------------- */
