@@ -8,55 +8,21 @@
 #include <sys/stat.h>
 
 #include "libsym/base/cleanup.h"
-#include "libsym/base/hex.h"
 #include "libsym/base/path.h"
+#include "libsym/format/linux/maps.h"
 #include "libsym/libsym.h"
 
 enum {
 	LONGEST_MAPS_BYTES = 64 << 20
 };
 
-/* "start-end perms offset major:minor inode path" */
-struct maps_line {
-	uint64_t inode;
-	uint32_t major, minor;
-	const char *path;
-	bool executable;
-};
-
-static bool read_line(char *line, struct maps_line *ret)
-{
-	char *save = NULL;
-	const char *range = strtok_r(line, " ", &save), *protection = strtok_r(NULL, " ", &save);
-	const char *offset = strtok_r(NULL, " ", &save), *device = strtok_r(NULL, " ", &save);
-	const char *inode = strtok_r(NULL, " ", &save);
-	uint64_t major, minor;
-	size_t digits;
-
-	if (!range || !protection || !offset || !device || !inode || !save)
-		return false;
-	digits = hex_read_u64(device, strlen(device), &major);
-	if (!digits || device[digits] != ':' ||
-	    !hex_read_u64(device + digits + 1, strlen(device + digits + 1), &minor))
-		return false;
-	ret->major = (uint32_t)major;
-	ret->minor = (uint32_t)minor;
-	ret->inode = strtoull(inode, NULL, 10);
-	ret->executable = strlen(protection) > 2 && protection[2] == 'x';
-	ret->path = save + strspn(save, " ");
-	return *ret->path == '/';
-}
-
 static const struct mapped_identity *symfile_viewers_find_file(const struct mapped_identity *files,
-							       size_t count, const char *path)
+							       size_t count,
+							       const struct maps_line *mapped)
 {
-	size_t length = strlen(path);
-	static const char deleted[] = " (deleted)";
-
-	if (length > strlen(deleted) && !strcmp(path + length - strlen(deleted), deleted))
-		length -= strlen(deleted);
 	for (size_t i = 0; i < count; i++)
-		if (strlen(files[i].path) == length && !memcmp(files[i].path, path, length))
+		if (strlen(files[i].path) == mapped->path_bytes &&
+		    !memcmp(files[i].path, mapped->path, mapped->path_bytes))
 			return &files[i];
 	return NULL;
 }
@@ -69,7 +35,7 @@ static bool read_maps(int32_t pid, struct buf *buf)
 	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	buf_clear(buf);
-	return fd >= 0 && !path_read_all(fd, buf) && buf_string(buf);
+	return fd >= 0 && !path_read_all(fd, buf) && buf->size_bytes;
 }
 
 static bool shares_mounts(int32_t pid)
@@ -87,27 +53,26 @@ static bool shares_mounts(int32_t pid)
 static bool look_at(int32_t pid, const struct mapped_identity *files, size_t count, struct buf *buf,
 		    struct symfile_viewer *ret)
 {
-	char *save = NULL;
+	struct maps_parser parser;
+	struct maps_line mapped;
 	bool found = false;
 
 	if (!read_maps(pid, buf))
 		return false;
 	*ret = (struct symfile_viewer){ .pid = pid };
-	for (char *line = strtok_r(buf->data, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save)) {
-		const struct mapped_identity *file;
-		struct maps_line mapped;
+	maps_parser_init(&parser, buf->data, buf->size_bytes);
+	while (maps_parser_next(&parser, &mapped)) {
+		const struct mapped_identity *file = NULL;
 
-		if (!read_line(line, &mapped) || !mapped.executable)
-			continue;
-		file = symfile_viewers_find_file(files, count, mapped.path);
+		if (mapped.protection & SYM_EXECUTE)
+			file = symfile_viewers_find_file(files, count, &mapped);
 		if (!file || (found && ret->other_file))
 			continue;
 		found = true;
 		ret->path = file->path;
 		ret->other_file = mapped.inode != file->inode ||
-				  mapped.major != file->device_major ||
-				  mapped.minor != file->device_minor;
+				  mapped.device_major != file->device_major ||
+				  mapped.device_minor != file->device_minor;
 	}
 	if (found)
 		ret->other_namespace = !shares_mounts(pid);
