@@ -21,6 +21,7 @@
 enum {
 	MOST_PARTS = 64,
 	LONGEST_BASE_BYTES = 1024,
+	LONGEST_WITH_ADDRESSES = 4096,
 };
 
 struct method {
@@ -502,8 +503,32 @@ static bool split_bare(struct text_span text, struct method_name_parts *ret)
 	return true;
 }
 
-size_t csharp_name(const char *name, size_t name_bytes, uint32_t flags, char *room,
-		   size_t room_bytes)
+static const char address_start[] = " /* MT: 0x", address_end[] = " */";
+
+/* The runtime prints the address of a type in the signature of a dynamic method behind its name
+ * (prettyprintsig.cpp). C# has no addresses. Returns the length of the rest. */
+static size_t leave_out_addresses(const char *name, size_t name_bytes, char *room)
+{
+	const char *end = name + name_bytes;
+	size_t length = 0;
+
+	while (name < end) {
+		const char *found = memmem(name, (size_t)(end - name), address_start,
+					   sizeof(address_start) - 1);
+		const char *stop = found ? memmem(found, (size_t)(end - found), address_end,
+						  sizeof(address_end) - 1)
+					 : NULL;
+		size_t kept = (size_t)((stop ? found : end) - name);
+
+		memcpy(room + length, name, kept);
+		length += kept;
+		name = stop ? stop + sizeof(address_end) - 1 : end;
+	}
+	return length;
+}
+
+static size_t write_name(const char *name, size_t name_bytes, uint32_t flags, char *room,
+			 size_t room_bytes)
 {
 	size_t kept = method_name_mark_bytes(name, name_bytes);
 	struct text_span whole = { name + kept, name + name_bytes };
@@ -525,4 +550,17 @@ size_t csharp_name(const char *name, size_t name_bytes, uint32_t flags, char *ro
 	if (room_bytes)
 		room[writer.length < room_bytes ? writer.length : room_bytes - 1] = '\0';
 	return writer.length;
+}
+
+size_t csharp_name(const char *name, size_t name_bytes, uint32_t flags, char *room,
+		   size_t room_bytes)
+{
+	char plain[LONGEST_WITH_ADDRESSES];
+
+	if (name_bytes <= sizeof(plain) &&
+	    memmem(name, name_bytes, address_start, sizeof(address_start) - 1)) {
+		name_bytes = leave_out_addresses(name, name_bytes, plain);
+		name = plain;
+	}
+	return write_name(name, name_bytes, flags, room, room_bytes);
 }

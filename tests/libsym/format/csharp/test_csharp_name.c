@@ -224,3 +224,17 @@ Test(csharp_name, writes_no_more_than_the_room)
 	cr_expect(eq(sz, csharp_name(name, strlen(name), 0, room, 1), 11));
 	cr_expect_str_eq(room, "");
 }
+
+/* The runtime prints addresses of types in signatures of dynamic methods. */
+Test(csharp_name, leaves_addresses_of_types_out)
+{
+	const char *lambda =
+		"System.Threading.Tasks.Task /* MT: 0x7fc761746da8 */ [Anonymously Hosted "
+		"DynamicMethods Assembly] dynamicClass::lambda_method4("
+		"System.Runtime.CompilerServices.Closure /* MT: 0x7fc7652c2e20 */,object,"
+		"Microsoft.AspNetCore.Http.HttpContext /* MT: 0x7fc763e5efa0 */)";
+
+	expect_form(lambda, CSHARP_NO_NAMESPACES, "lambda_method4(Closure, object, HttpContext)");
+	expect_form(lambda, CSHARP_NO_PARAMETERS, "lambda_method4");
+	expect_csharp("void [A] T::M(N.C /* MT: 0x1", "void [A] T::M(N.C /* MT: 0x1");
+}
