@@ -9,6 +9,7 @@ import tempfile
 
 import symsrv_harness as h
 from dotnet_tests import mapgen
+from resolve_tests import post
 from symsrv_harness import RUN, Skipped, check, equal, symsrv, test, upstream
 
 ASSEMBLIES = ("System.Private.CoreLib", "System.Linq", "System.Text.Json")
@@ -122,3 +123,47 @@ def what_cannot_be_made_is_not_found():
         for path in ("/pe/", "/pe/n.dll", "/pe/n.dll/map", "/pe/n.dll/xyz/map", "/pe/../5F0000013000/map", "/pe/n.dll/5F0000013000/other",
                      "/pe/n.dll/5F0000013000/x/map", "/pe//5F0000013000/map", "/pe/a.pdb/%s1/map" % ("ab" * 16), "/pe/%s/1/map" % ("a" * 3000)):
             equal(program.get(path)[0], 404, path)
+
+
+def composite(directory):
+    """Two packages that crossgen2 compiles into one image: the path of the image, and its map as crossgen2 wrote it."""
+    import crossgen2_maps
+    from harness import Skip
+    path = os.path.join(directory, "together.r2r.dll")
+    try:
+        compiler = crossgen2_maps.Compiler("10")
+        compiler.run(crossgen2_maps.Build("composite", ("--composite",), together=True), crossgen2_maps.package_files()[:2], path, [])
+    except Skip as why:
+        raise Skipped(str(why))
+    with open(path.replace(".dll", ".ni.r2rmap"), "rb") as file:
+        return path, file.read()
+
+
+@test
+def a_composite_image_has_no_map_and_no_name_without_its_assemblies():
+    directory, alone = tempfile.mkdtemp(dir=RUN.scratch), tempfile.mkdtemp(dir=RUN.scratch)
+    path, r2rmap = composite(directory)
+    rows = [line.split(b" ", 2) for line in r2rmap.splitlines() if not line.startswith(b"FFFFFF")]
+    check(len(rows) > 1000, "%d methods" % len(rows))
+    with open(path, "rb") as file:
+        body = file.read()
+    # The names are in the metadata of the assemblies beside it.
+    equal(generated(path, "r2rmap", tempfile.mkdtemp(dir=RUN.scratch))[1].split(b"\n"), r2rmap.split(b"\n"), "with its assemblies")
+    shutil.copy(path, alone)
+    done = mapgen("generate", "--format=r2rmap", "-o", tempfile.mkdtemp(dir=RUN.scratch), alone)
+    equal(done.returncode, 3, "generate of the image alone: " + done.stderr)
+    for tree in (alone, directory):
+        with symsrv("--index", tree) as program:
+            for form in ("r2rmap", "map"):
+                status, headers, _ = program.get("/pe/together.r2r.dll/%s/%s" % (pe_key(body), form))
+                equal((status, headers["cache-control"]), (404, "max-age=30"), form)
+            lines = [line for line in program.log_text().splitlines() if "no map" in line]
+            check(len(lines) == 1 and "metadata of another assembly" in lines[0], "the reason in the log: %s" % lines)
+            module = {"pe": "together.r2r.dll", "key": pe_key(body), "addresses": [int(row[0], 16) for row in rows[:1000]]}
+            status, _, answer = post(program, {"modules": [module], "lines": True})
+            equal((status, answer["complete"], answer["modules"][0]["found"]), (200, True, True), "answer")
+            equal(answer["modules"][0]["results"], [None] * 1000, "names")
+            # A component has no code of its own.
+            with open(os.path.join(directory, "Dapper.dll"), "rb") as file:
+                key = pe_key(file.read())
+            equal(program.get("/pe/Dapper.dll/%s/map" % key)[0], 404, "its component")
