@@ -31,7 +31,6 @@ static const int64_t longest_retry_ms = 5000;
 static const int64_t longest_wait_ms = 10000; /* longest wait for a Retry-After */
 static const curl_off_t longest_retry_after_s = 86400;
 static const uint64_t most_ignored_bytes = 1 << 20;
-static const size_t least_tier_bytes = 64 << 10;
 /* Time between checks whether there is room for paused transfers. */
 static const int64_t room_pause_ms = 50;
 
@@ -165,7 +164,7 @@ static void note_bytes(struct attempt *attempt, size_t count)
 {
 	attempt->unnoted_bytes += count;
 	if (attempt->transfer->upstream->kind == UPSTREAM_S3 &&
-	    attempt->unnoted_bytes < least_tier_bytes)
+	    attempt->unnoted_bytes < S3_LEAST_BYTES)
 		return;
 	attempt->unnoted_bytes = 0;
 	*attempt->transfer->heard_ms = clock_now_ms();
@@ -596,9 +595,10 @@ static void judge_failure(struct attempt *attempt, CURLcode code)
 	bool is_ours = attempt->was_denied || attempt->append_failure || attempt->is_stopped ||
 		       code == CURLE_FILESIZE_EXCEEDED || *transfer->cancel ||
 		       code == CURLE_OUT_OF_MEMORY;
+	const char *slowness = *transfer->cancel ? s3_slowness(attempt->easy) : NULL;
 
-	if (*transfer->cancel && s3_was_silent(attempt->easy))
-		upstream_report_silence(transfer->upstream, clock_now_ms());
+	if (slowness)
+		upstream_report_slowness(transfer->upstream, slowness, clock_now_ms());
 	else
 		upstream_report(transfer->upstream, is_ours ? UPSTREAM_NOT_ASKED : UPSTREAM_FAILED,
 				clock_now_ms());

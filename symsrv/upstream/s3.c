@@ -56,12 +56,19 @@ void s3_status_text(long status, const char *body, char room[S3_STATUS_BYTES])
 	snprintf(room, S3_STATUS_BYTES, "HTTP status %ld%s%s", status, *code ? " " : "", code);
 }
 
-bool s3_was_silent(CURL *easy)
+const char *s3_slowness(CURL *easy)
 {
-	curl_off_t total_us = 0;
+	curl_off_t total_us = 0, bytes = 0;
 	long status = 0;
 
 	curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &total_us);
+	curl_easy_getinfo(easy, CURLINFO_SIZE_DOWNLOAD_T, &bytes);
 	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-	return !status && total_us >= 1000000;
+	if (total_us < 1000000)
+		return NULL;
+	if (!status)
+		return "no answer for a second, others were asked";
+	return bytes < total_us / 1000000 * S3_LEAST_BYTES
+		       ? "less than 64 KB in a second, others were asked"
+		       : NULL;
 }

@@ -34,7 +34,10 @@ void s3_error_code(const char *body, char room[S3_CODE_BYTES]);
 /* The status of an answer, with that code. */
 void s3_status_text(long status, const char *body, char room[S3_STATUS_BYTES]);
 
-/* Whether the request got no answer within the time after which others are asked (a second). */
-bool s3_was_silent(CURL *easy);
+/* A store that sends less in a second counts as slow, and others are asked too. */
+#define S3_LEAST_BYTES (64 << 10)
+/* How a request was slow that was cancelled because others have answered (static); NULL: it was not
+ * slow. */
+const char *s3_slowness(CURL *easy);
 
 #endif

@@ -338,15 +338,14 @@ bool upstream_refusal_is_news(struct upstream *upstream, const char *text, int64
 	return is_news;
 }
 
-void upstream_report_silence(struct upstream *upstream, int64_t now_ms)
+void upstream_report_slowness(struct upstream *upstream, const char *how, int64_t now_ms)
 {
-	static const char text[] = "no answer for a second, others were asked";
 	bool is_failure = upstream->kind == UPSTREAM_S3;
 
 	if (is_failure) {
-		upstream_note_trouble(upstream, text);
-		if (upstream_refusal_is_news(upstream, text, now_ms))
-			log_message(LOG_LEVEL_WARNING, "upstream %s: %s", upstream->name, text);
+		upstream_note_trouble(upstream, how);
+		if (upstream_refusal_is_news(upstream, how, now_ms))
+			log_message(LOG_LEVEL_WARNING, "upstream %s: %s", upstream->name, how);
 	}
 	upstream_report(upstream, is_failure ? UPSTREAM_FAILED : UPSTREAM_NOT_ASKED, now_ms);
 }

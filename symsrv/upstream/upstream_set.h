@@ -110,8 +110,9 @@ enum upstream_report {
 	UPSTREAM_NOT_ASKED
 };
 void upstream_report(struct upstream *upstream, enum upstream_report report, int64_t now_ms);
-/* Others have answered while it was silent. A failure of a tier; a peer waits for upstreams. */
-void upstream_report_silence(struct upstream *upstream, int64_t now_ms);
+/* Others have answered while it was slow: `how`. A failure of a tier; a peer waits for upstreams.
+ */
+void upstream_report_slowness(struct upstream *upstream, const char *how, int64_t now_ms);
 /* It asked for a pause of this length: no requests, for five minutes at most. */
 void upstream_rests(struct upstream *upstream, int64_t now_ms, int64_t rest_ms);
 enum circuit_breaker_state upstream_state(struct upstream *upstream);

@@ -13,6 +13,7 @@ import threading
 import time
 
 import symsrv_harness as h
+from bucket_tests import Line, is_counted, with_fault
 from fleet_tests import fleet
 from symsrv_harness import RUN, check, equal, need, symsrv, test, upstream
 from tier_tests import real_store, tier
@@ -114,10 +115,32 @@ def a_killed_node_costs_the_others_no_answer():
 
 
 @test
-def a_skewed_clock_or_a_stopped_store_costs_no_client_an_answer():
+def a_fault_of_a_real_store_or_of_the_clock_costs_no_client_an_answer():
     with real_store() as store:
         with_a_skewed_clock(store)
+        if store.has_quota:
+            with_fault(Full(store), True, "full " + store.name, lambda node: node.metric("symsrv_tier_failed_total") >= 6, start=600)
+            store.set_full(False)
+        stop = threading.Event()
+        with Line(store.port) as line:
+            with_fault(line, stop, "slow " + store.name, is_counted, start=640)
+            stop.set()
         with_a_stopped_store(store, 30 if RUN.long else 3)
+
+
+class Full:
+    """A real store as with_fault() needs it."""
+
+    def __init__(self, store):
+        self.store, self.url = store, store.url
+
+    @property
+    def fault(self):
+        return None
+
+    @fault.setter
+    def fault(self, is_full):
+        self.store.set_full(is_full)
 
 
 LATER = """#include <stddef.h>

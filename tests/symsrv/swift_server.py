@@ -20,7 +20,7 @@ user = {user}
 log_level = WARNING
 log_address = {top}/none
 [pipeline:main]
-pipeline = catch_errors cache s3api tempauth slo proxy-server
+pipeline = catch_errors cache s3api tempauth container_quotas slo proxy-server
 [app:proxy-server]
 use = egg:swift#proxy
 account_autocreate = true
@@ -41,6 +41,8 @@ auth_pipeline_check = false
 [filter:tempauth]
 use = egg:swift#tempauth
 user_test_tester = testing .admin
+[filter:container_quotas]
+use = egg:swift#container_quotas
 [filter:slo]
 use = egg:swift#slo
 """
@@ -76,9 +78,18 @@ for word in sys.argv[2:]:
     builder.get_ring().save("%s/%s.ring.gz" % (sys.argv[1], name))
 """
 
+# Swift's own API needs memcached for its tokens, so the server of the containers is asked.
+QUOTA = """
+import sys
+from swift.common.direct_client import direct_put_container
+from swift.common.ring import Ring
+part, nodes = Ring(sys.argv[1], ring_name="container").get_nodes("AUTH_test", sys.argv[2])
+direct_put_container(nodes[0], part, "AUTH_test", sys.argv[2], headers={"X-Container-Meta-Quota-Bytes": sys.argv[3]})
+"""
+
 
 class Swift(Store):
-    name, storage = "Swift", "object"
+    name, storage, has_quota = "Swift", "object", True
 
     def __init__(self, top, bucket="symbols"):
         need("swift-proxy-server", "swift-object-server", "curl")
@@ -99,3 +110,7 @@ class Swift(Store):
         subprocess.run(["/usr/bin/python3", "-c", RINGS, self.etc] + ["%s=%d" % item for item in ports.items()], check=True)
         for name in ("object", "container", "account", "proxy"):
             self.run(name, "swift-%s-server" % name, os.path.join(self.etc, name + ".conf"))
+
+    def set_full(self, is_full):
+        """A bucket that is full by its quota, or has none."""
+        subprocess.run(["/usr/bin/python3", "-c", QUOTA, self.etc, self.bucket, "1" if is_full else ""], check=True)
