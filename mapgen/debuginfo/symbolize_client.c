@@ -116,6 +116,28 @@ const json_t *symbolize_client_answer(struct symbolize_client *client,
 	return json_is_object(answer) ? answer : NULL;
 }
 
+void symbolize_client_add_code(struct symbolize_client *client, const struct sym_identity *identity,
+			       uint64_t start, uint64_t size_bytes)
+{
+	symbolize_client_add(client, identity, "", start);
+	if (size_bytes > 1)
+		symbolize_client_add(client, identity, "", start + size_bytes - 1);
+}
+
+const char *symbolize_client_name_of_code(struct symbolize_client *client,
+					  const struct sym_identity *identity, uint64_t start,
+					  uint64_t size_bytes)
+{
+	const json_t *first = symbolize_client_answer(client, identity, "", start), *last;
+	const char *name = json_string_value(json_object_get(first, "function")), *last_name;
+
+	if (!name || size_bytes <= 1)
+		return name;
+	last = symbolize_client_answer(client, identity, "", start + size_bytes - 1);
+	last_name = json_string_value(json_object_get(last, "function"));
+	return last_name && !strcmp(name, last_name) ? name : NULL;
+}
+
 static int64_t now_ms(void)
 {
 	return (int64_t)(monotonic_seconds() * 1000);

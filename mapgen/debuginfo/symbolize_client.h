@@ -35,6 +35,14 @@ const json_t *symbolize_client_answer(struct symbolize_client *client,
 				      const struct sym_identity *identity, const char *name,
 				      uint64_t position);
 
+/* A name for code of which only the bounds are known, from its unwind table. One entry of a table
+ * may span several functions of assembly code; such code gets no name. `size_bytes`: 0: unknown. */
+void symbolize_client_add_code(struct symbolize_client *client, const struct sym_identity *identity,
+			       uint64_t start, uint64_t size_bytes);
+const char *symbolize_client_name_of_code(struct symbolize_client *client,
+					  const struct sym_identity *identity, uint64_t start,
+					  uint64_t size_bytes);
+
 /* Why some positions have no answer; NULL: the server answered all. */
 const char *symbolize_client_problem(const struct symbolize_client *client);
 /* The URL without user and password. */

@@ -552,15 +552,15 @@ void frozen_names_symbolize(struct frozen_names *names, struct symbolize_client 
 
 	for (size_t i = 0; i < names->symbol_count; i++)
 		if (read_stripped(&names->symbols[i], &identity, &vaddr))
-			symbolize_client_add(client, &identity, "", vaddr);
+			symbolize_client_add_code(client, &identity, vaddr,
+						  names->symbols[i].size_bytes);
 	symbolize_client_ask(client);
 	for (size_t i = 0; i < names->symbol_count; i++) {
 		struct frozen_symbol *symbol = &names->symbols[i];
-		const json_t *answer =
-			read_stripped(symbol, &identity, &vaddr)
-				? symbolize_client_answer(client, &identity, "", vaddr)
-				: NULL;
-		const char *name = json_string_value(json_object_get(answer, "function"));
+		const char *name = read_stripped(symbol, &identity, &vaddr)
+					   ? symbolize_client_name_of_code(client, &identity, vaddr,
+									   symbol->size_bytes)
+					   : NULL;
 
 		if (!name)
 			continue;

@@ -21,7 +21,8 @@ struct sym_error *stripped_frames_add(struct stripped_frames *stripped, struct s
 	added = &stripped->frames[stripped->count];
 	*added = (struct stripped_frame){ .frame = frame,
 					  .identity = { .size = sizeof(added->identity) },
-					  .vaddr = answer->image_position - answer->offset_bytes };
+					  .vaddr = answer->image_position - answer->offset_bytes,
+					  .size_bytes = answer->size_bytes };
 	error = sym_image_identity(image, &added->identity);
 	stripped->count += !error;
 	if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
@@ -36,14 +37,14 @@ struct sym_error *stripped_frames_name(const struct stripped_frames *stripped,
 	struct sym_error *error = NULL;
 
 	for (size_t i = 0; i < stripped->count; i++)
-		symbolize_client_add(client, &stripped->frames[i].identity, "",
-				     stripped->frames[i].vaddr);
+		symbolize_client_add_code(client, &stripped->frames[i].identity,
+					  stripped->frames[i].vaddr,
+					  stripped->frames[i].size_bytes);
 	symbolize_client_ask(client);
 	for (size_t i = 0; !error && i < stripped->count; i++) {
 		const struct stripped_frame *one = &stripped->frames[i];
-		const json_t *answer =
-			symbolize_client_answer(client, &one->identity, "", one->vaddr);
-		const char *name = json_string_value(json_object_get(answer, "function"));
+		const char *name = symbolize_client_name_of_code(client, &one->identity, one->vaddr,
+								 one->size_bytes);
 
 		if (name)
 			error = frame_table_name(frames, one->frame, name);

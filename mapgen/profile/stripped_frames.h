@@ -17,7 +17,7 @@ struct symbolize_client;
 struct stripped_frame {
 	uint32_t frame;
 	struct sym_identity identity;
-	uint64_t vaddr;
+	uint64_t vaddr, size_bytes;
 };
 
 struct stripped_frames {

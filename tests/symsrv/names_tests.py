@@ -169,7 +169,7 @@ def names_are_made_from_an_indexed_program_too():
 
 @test
 def perf_names_a_stripped_program_from_names_only():
-    """Debian's perf is built without debuginfod, so a client of debuginfod brings the file into its cache of build-ids."""
+    """Debian's perf is built without debuginfod, so a client of debuginfod brings the file into its cache of build-ids, where record put the program."""
     need("perf", "debuginfod-find", "gcc", "objcopy", "readelf")
     directory = tempfile.mkdtemp(dir=RUN.scratch)
     whole, bare, data = (os.path.join(directory, name) for name in ("whole", "hot", "perf.data"))
@@ -181,11 +181,11 @@ def perf_names_a_stripped_program_from_names_only():
     subprocess.run(["strip", "-o", bare, whole], check=True)
     served = tempfile.mkdtemp(dir=RUN.scratch)
     subprocess.run(["objcopy", "--only-keep-debug", whole, os.path.join(served, "hot.debug")], check=True)
-    if subprocess.run(["perf", "record", "-q", "-o", data, bare], capture_output=True).returncode:
+    perf = ["perf", "--buildid-dir", os.path.join(directory, "cache")]
+    if subprocess.run(perf + ["record", "-q", "-o", data, bare], capture_output=True).returncode:
         raise Skipped("perf cannot record")
     notes = subprocess.run(["readelf", "-n", bare], capture_output=True, text=True, check=True).stdout
     identity = notes.split("Build ID:")[1].split()[0]
-    perf = ["perf", "--buildid-dir", os.path.join(directory, "cache")]
 
     def report():
         return subprocess.run(perf + ["report", "-i", data, "--stdio"], capture_output=True, text=True, check=True).stdout
@@ -196,5 +196,7 @@ def perf_names_a_stripped_program_from_names_only():
         found = subprocess.run(["debuginfod-find", "debuginfo", identity], capture_output=True, text=True,
                                env=client_environment(program.url + "/names"))
         equal(found.returncode, 0, found.stderr)
+    # As the manual says.
+    subprocess.run(perf + ["buildid-cache", "--remove", bare], check=True)
     subprocess.run(perf + ["buildid-cache", "--add", found.stdout.strip()], check=True)
     check("hidden_loop" in report(), "with names: " + report())

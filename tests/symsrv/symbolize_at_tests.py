@@ -171,3 +171,50 @@ def a_report_of_a_perf_data_gets_names_of_stripped_programs():
             check("main;hidden_spin" in done.stdout.replace("[spins]", "") and "spins!0x" not in done.stdout, done.stdout[:500])
     done = mapgen("report", "-i", data, "--format=folded", "--symbolize-at", "http://127.0.0.1:1")
     equal((done.returncode, done.stdout), (3, without.stdout), "without the server")
+
+
+# One entry of the unwind table spans both functions.
+TWO_IN_ONE = """	.text
+	.globl two_in_one
+	.type quiet_one, @function
+	.type two_in_one, @function
+	.cfi_startproc
+quiet_one:
+	ret
+	.size quiet_one, . - quiet_one
+two_in_one:
+	mov $1000000, %ecx
+1:	dec %ecx
+	jnz 1b
+	ret
+	.size two_in_one, . - two_in_one
+	.cfi_endproc
+	.section .note.GNU-stack,"",@progbits
+"""
+
+
+@test
+def code_with_the_bounds_of_two_functions_gets_no_wrong_name():
+    need("strip", "gcc", "perf")
+    directory, empty = tempfile.mkdtemp(dir=h.RUN.scratch), tempfile.mkdtemp(dir=h.RUN.scratch)
+    source, program_file, bare = (os.path.join(place, name) for place, name in ((directory, "two"), (directory, "spins"), (empty, "spins")))
+    for ending, text in ((".s", TWO_IN_ONE), (".c", "void two_in_one(void);\nint main(void)\n{\n\tfor (;;)\n\t\ttwo_in_one();\n}\n")):
+        with open(source + ending, "w") as file:
+            file.write(text)
+    subprocess.run(["gcc", "-O1", "-Wl,--build-id", "-o", program_file, source + ".c", source + ".s"], check=True)
+    subprocess.run(["strip", "-s", "-o", bare, program_file], check=True)
+    recording, data = os.path.join(empty, "spins.trace.zip"), os.path.join(empty, "perf.data")
+    with subprocess.Popen([bare]) as process:
+        try:
+            mapgen("record", str(process.pid), "--for", "1", "-o", recording)
+            subprocess.run(["perf", "record", "-q", "-g", "-o", data, "-p", str(process.pid), "sleep", "1"], capture_output=True)
+        finally:
+            process.kill()
+    found = [path for path in (recording, data) if os.path.exists(path)]
+    if not found:
+        raise h.Skipped("nothing could be recorded")
+    with symsrv("--index", directory) as program:
+        for path in found:
+            done = mapgen("report", "-i", path, "--format=folded", "--symbolize-at", program.url)
+            equal((done.returncode, done.stderr), (0, ""), "done")
+            check("quiet_one" not in done.stdout and "spins!0x" in done.stdout, done.stdout[:500])
