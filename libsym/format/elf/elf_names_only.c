@@ -93,7 +93,7 @@ struct names {
 	uint64_t section_names_bytes;
 	uint16_t *numbers; /* new numbers of the sections; 0: dropped */
 	uint16_t kept_count;
-	uint16_t note;  /* number of .note.gnu.build-id */
+	uint16_t note;  /* number of the section with the build-id */
 	uint64_t table; /* number of .symtab */
 	uint8_t *table_bytes;
 	uint64_t table_count;
@@ -211,6 +211,29 @@ static bool names_read_tables(struct names *names)
 	return names->section_names != NULL;
 }
 
+/* Whether a section of notes has the build-id. */
+static bool has_build_id(struct names *names, const uint8_t *section)
+{
+	static const struct names_field name_size = { 0, 4 }, text_size = { 4, 4 }, type = { 8, 4 };
+	uint64_t left = names_get(names, section, names->layout->sh_size), room;
+	const uint8_t *note;
+	uint8_t *bytes AUTO_FREE = NULL;
+
+	if (left > most_note_bytes)
+		return false;
+	bytes = names_load(names, names_get(names, section, names->layout->sh_offset), left);
+	for (note = bytes; note && left > 16; note += room, left -= room) {
+		if (names_get(names, note, type) == NT_GNU_BUILD_ID &&
+		    names_get(names, note, name_size) == 4 && !memcmp(note + 12, "GNU", 4))
+			return true;
+		room = 12 + ((names_get(names, note, name_size) + 3) & ~UINT64_C(3)) +
+		       ((names_get(names, note, text_size) + 3) & ~UINT64_C(3));
+		if (room > left)
+			return false;
+	}
+	return false;
+}
+
 /* Numbers the sections that stay, from 1 on. */
 static bool names_choose(struct names *names)
 {
@@ -231,8 +254,8 @@ static bool names_choose(struct names *names)
 		if (!(names_get(names, section, layout->sh_flags) & SHF_ALLOC) || type == SHT_NULL)
 			continue;
 		names->numbers[i] = ++names->kept_count;
-		if (type == SHT_NOTE &&
-		    !strcmp(name_of_section(names, section), ".note.gnu.build-id"))
+		/* A kernel has it in a section of all notes. */
+		if (type == SHT_NOTE && !names->note && has_build_id(names, section))
 			names->note = names->kept_count;
 	}
 	if (!names->note)

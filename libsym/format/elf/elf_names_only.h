@@ -5,9 +5,9 @@
  *
  *   file header, program headers    as in the debug file
  *   sections that are loaded        headers only (NOBITS), so that addresses have their section
- *   .note.gnu.build-id              with its bytes
- *   .symtab, .strtab                functions: local ones first, each part by address; names of one
- *                                   address in the order of the debug file; names stay mangled
+ *   .note.gnu.build-id              with its bytes, or another section of notes that has the
+ * build-id .symtab, .strtab                functions: local ones first, each part by address; names
+ * of one address in the order of the debug file; names stay mangled
  *
  * System V ABI, chapters 4 and 5.
  */

@@ -105,6 +105,32 @@ Test(elf_names_only, has_each_function_of_the_file_and_nothing_else)
 	buf_deinit(&whole);
 }
 
+Test(elf_names_only, keeps_a_build_id_in_a_section_of_another_name)
+{
+	static const char usual[] = ".note.gnu.build-id";
+	struct buf whole = own_program(), names;
+	struct byte_source source = byte_source_over_memory(whole.data, whole.size_bytes);
+	struct elf_outline outline, original;
+	const char *failure;
+	char *found = NULL;
+
+	/* The last one is in the names of the sections. */
+	for (size_t i = 0; i + sizeof(usual) <= whole.size_bytes; i++)
+		if (!memcmp(whole.data + i, usual, sizeof(usual)))
+			found = (char *)whole.data + i;
+	cr_assert_not_null(found);
+	found[sizeof(usual) - 2] = 'x';
+	buf_init(&names, 1 << 30);
+	cr_assert(elf_names_only_make(&source, &names, &failure), "%s", failure);
+	cr_assert(elf_outline_read(&source, &original, &failure));
+	source = byte_source_over_memory(names.data, names.size_bytes);
+	cr_assert(elf_outline_read(&source, &outline, &failure));
+	cr_assert_gt(outline.build_id_bytes, 0);
+	cr_expect_arr_eq(outline.build_id, original.build_id, original.build_id_bytes);
+	buf_deinit(&names);
+	buf_deinit(&whole);
+}
+
 Test(elf_names_only, is_made_from_a_names_only_file_again)
 {
 	struct buf whole = own_program(), once, twice;
