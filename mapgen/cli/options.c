@@ -29,7 +29,7 @@ enum option_kind {
 	OPTION_NUMBER,          /* uint32_t, above 0 */
 	OPTION_NUMBER_OR_1,     /* the same; 1 without an argument, which stands behind = */
 	OPTION_TEXT_OR_DEFAULT, /* the text "default" without an argument, which stands behind = */
-	OPTION_COUNT,           /* uint32_t; 0 is all: UINT32_MAX */
+	OPTION_COUNT,           /* uint32_t; 0 is all or none: UINT32_MAX */
 	OPTION_PERCENT,         /* double, up to 100 */
 	OPTION_POINT,           /* double: seconds from the beginning of a recording */
 };
@@ -145,8 +145,10 @@ static const struct option_row option_rows[] = {
 	  "record all processes of this machine" },
 	{ "for", 'd', OPTION_SECONDS, COMMAND_RECORD, FIELD(for_seconds), "SECONDS", 0,
 	  "stop after this time [until the processes end, or Ctrl-C]" },
-	{ "frequency", 'F', OPTION_NUMBER, COMMAND_RECORD | COMMAND_FLAME | COMMAND_TOP,
-	  FIELD(frequency_hz), "HZ", 0, "CPU samples a second [99]" },
+	{ "frequency", 'F', OPTION_NUMBER, COMMAND_FLAME | COMMAND_TOP, FIELD(frequency_hz), "HZ",
+	  0, "CPU samples a second [99]" },
+	{ "frequency", 'F', OPTION_COUNT, COMMAND_RECORD, FIELD(frequency_hz), "HZ", 0,
+	  "CPU samples a second, or 0 for none [99]" },
 	{ "off-cpu", 0, OPTION_NUMBER_OR_1, COMMAND_RECORD, FIELD(off_cpu_us), "MIN_US", 0,
 	  "also record waits: when, how long, and the stack where it is at least MIN_US "
 	  "microseconds" },
@@ -372,7 +374,7 @@ static bool read_numeric_option(const struct option_row *row, const char *text, 
 	case OPTION_COUNT:
 		if (read_count(text, field))
 			return true;
-		message("--%s is a number, or 0 for all, not '%s'", row->name, text);
+		message("--%s is a number, or 0, not '%s'", row->name, text);
 		return false;
 	default:
 		if (read_number(text, field))

@@ -168,7 +168,7 @@ struct options {
 	int jit;                     /* enum sym_jit_method */
 	int unwind;                  /* enum unwind_mode */
 	int stacks;                  /* of events: enum event_stacks */
-	uint32_t frequency_hz;       /* 0: not given */
+	uint32_t frequency_hz;       /* 0: not given; UINT32_MAX: none */
 	uint32_t top;                /* 0: not given; UINT32_MAX: all */
 	int view;                    /* enum flame_view; 0: not given */
 	uint32_t number_of_pictures; /* 0: until a signal */

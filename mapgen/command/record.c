@@ -184,10 +184,17 @@ static bool open_output(struct recording *recording)
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
+static unsigned int frequency_of(const struct options *options)
+{
+	if (options->frequency_hz == UINT32_MAX)
+		return 0;
+	return options->frequency_hz ?: DEFAULT_FREQUENCY_HZ;
+}
+
 static struct event_plan make_plan(const struct options *options)
 {
 	return (struct event_plan){
-		.frequency_hz = options->frequency_hz ?: DEFAULT_FREQUENCY_HZ,
+		.frequency_hz = frequency_of(options),
 		.has_off_cpu = options->off_cpu_us > 0,
 		.shortest_wait_us = options->off_cpu_us,
 		/* The kernel rejects them without the permission to see them. */
@@ -331,8 +338,8 @@ static json_t *describe(const struct recording *recording)
 			 (json_int_t)((recording->begin_seconds + recording->seconds) * 1e9),
 			 "seconds", recording->seconds, "pids", pids, "unwind",
 			 options->unwind == UNWIND_FP ? "fp" : "whole", "frequency_hz",
-			 (int)(options->frequency_hz ?: DEFAULT_FREQUENCY_HZ), "off_cpu",
-			 options->off_cpu_us > 0, "switch_samples_permitted",
+			 (int)frequency_of(options), "off_cpu", options->off_cpu_us > 0,
+			 "switch_samples_permitted",
 			 !recorder_has_no_switch_samples(recording->recorder), "own_cpu_seconds",
 			 own_cpu_seconds(), "cpu_samples", (json_int_t)counts->cpu_samples,
 			 "switch_samples", (json_int_t)counts->switch_samples, "probe_samples",
@@ -649,8 +656,12 @@ static int run_recording(const struct options *options, const struct record_pict
 	const struct sigaction action = { .sa_handler = note_signal };
 	int status;
 
-	if (options->frequency_hz > MOST_FREQUENCY_HZ) {
+	if (frequency_of(options) > MOST_FREQUENCY_HZ) {
 		message("--frequency is at most %d", MOST_FREQUENCY_HZ);
+		return EXIT_USAGE;
+	}
+	if (!frequency_of(options) && !options->off_cpu_us && !record_events_wanted(options)) {
+		message("--frequency=0 needs --events or --off-cpu: there is nothing to record");
 		return EXIT_USAGE;
 	}
 	if (!record_events_check(options))

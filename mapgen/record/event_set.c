@@ -110,7 +110,7 @@ static void fill_attributes(struct event_set *set)
 
 	fill_common(cpu, &set->plan, set->plan.cpu_stack_bytes);
 	cpu->config = PERF_COUNT_SW_CPU_CLOCK;
-	cpu->freq = 1;
+	cpu->freq = set->plan.frequency_hz > 0;
 	cpu->sample_freq = set->plan.frequency_hz;
 	cpu->mmap = cpu->mmap2 = 1;
 	cpu->comm = cpu->comm_exec = 1;
@@ -368,6 +368,9 @@ static struct sym_error *add_event(struct event_set *set, enum kernel_event kind
 	struct sym_error *error;
 	int fd;
 
+	/* A clock sets a timer whenever the thread gets a processor. */
+	if (kind == EVENT_CPU && !set->plan.frequency_hz)
+		attr.config = PERF_COUNT_SW_DUMMY;
 	attr.disabled = attr.enable_on_exec = starts_on_exec;
 	attr.wakeup_watermark = kind == EVENT_BIRTH ? 1 : wakeup_bytes(set, kind);
 	fd = open_event(&attr, tid, set->cpus[number]);

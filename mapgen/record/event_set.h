@@ -27,7 +27,7 @@
 
 /* The events to record. */
 struct event_plan {
-	unsigned int frequency_hz;
+	unsigned int frequency_hz; /* 0: no CPU samples */
 	bool has_off_cpu;
 	uint32_t shortest_wait_us; /* of which a stack is kept; 0 or 1: all */
 	bool has_kernel;           /* kernel frames */
@@ -37,7 +37,7 @@ struct event_plan {
 };
 
 enum kernel_event {
-	EVENT_CPU,    /* cpu-clock, by frequency */
+	EVENT_CPU,    /* cpu-clock, by frequency; mappings, threads and processes */
 	EVENT_SWITCH, /* context-switches, each */
 	EVENT_PROBE,  /* a place in the code of a runtime, each time */
 	EVENT_BIRTH,  /* a thread is made: its record wakes the reader at once */

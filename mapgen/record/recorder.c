@@ -34,6 +34,7 @@
 #include "libsym/error.h"
 #include "mapgen/cli/monotonic.h"
 #include "mapgen/record/present_records.h"
+#include "mapgen/record/process_entries.h"
 #include "mapgen/record/recorded_kernel.h"
 #include "mapgen/record/recorded_process.h"
 #include "mapgen/record/ring_order.h"
@@ -45,16 +46,6 @@ enum {
 	MOST_FRAMES = 1024,
 	STACKS_LIMIT = 1 << 28,
 	WAITING_LIMIT = 64 << 20, /* samples that wait; what is more is taken as it is */
-};
-
-struct process_entry {
-	int32_t pid;
-	struct recorded_process *process; /* NULL: it could not be opened */
-	bool is_wanted;                   /* one that was asked for, or its child */
-	int32_t parent_pid; /* it was forked, and has not called exec() since; 0 else */
-	bool has_ended;
-	bool was_other; /* another program, or another process of this number */
-	UT_hash_handle hh;
 };
 
 /* In `waiting`, one behind the other. */
@@ -80,19 +71,14 @@ struct recorder {
 	struct buf waiting;       /* struct waiting_sample; for the end of the step */
 	bool is_second_look;
 	bool is_system_wide;
+	bool sees_others; /* the kernel also writes records of processes that are not wanted */
 };
-
-static void entry_destroy(struct process_entry *entry)
-{
-	recorded_process_close(entry->process);
-	free(entry);
-}
 
 void recorder_destroy(struct recorder *recorder)
 {
 	if (!recorder)
 		return;
-	HASH_DESTROY(recorder->processes, entry_destroy);
+	process_entries_destroy(recorder->processes);
 	short_waits_destroy(recorder->held);
 	ring_order_deinit(&recorder->order);
 	event_set_deinit(&recorder->events);
@@ -164,9 +150,8 @@ const struct buf *recorder_stacks(const struct recorder *recorder)
 
 const struct sym_process_info *recorder_process_info(struct recorder *recorder, int32_t pid)
 {
-	const struct process_entry *entry;
+	const struct process_entry *entry = process_entries_find(recorder->processes, pid);
 
-	HASH_FIND(hh, recorder->processes, &pid, sizeof(pid), entry);
 	return entry && entry->process
 		       ? sym_snapshot_process(recorded_process_snapshot(entry->process))
 		       : NULL;
@@ -180,40 +165,12 @@ bool recorder_has_no_switch_samples(const struct recorder *recorder)
 /* ---- processes ---------------------------------------------------------------------------------
  */
 
-static struct process_entry *find_entry(struct recorder *recorder, int32_t pid)
-{
-	struct process_entry *entry;
-
-	HASH_FIND(hh, recorder->processes, &pid, sizeof(pid), entry);
-	return entry;
-}
-
-static struct sym_error *add_entry(struct recorder *recorder, int32_t pid,
-				   struct process_entry **ret)
-{
-	struct process_entry *entry = find_entry(recorder, pid);
-
-	*ret = entry;
-	if (entry)
-		return NULL;
-	entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return &sym_error_no_memory;
-	entry->pid = pid;
-	HASH_ADD(hh, recorder->processes, pid, sizeof(entry->pid), entry);
-	if (!hash_added(entry)) {
-		free(entry);
-		return &sym_error_no_memory;
-	}
-	*ret = entry;
-	return NULL;
-}
-
 static struct sym_error *open_forked(struct recorder *recorder, struct process_entry *entry,
 				     uint64_t time_ns)
 {
 	const struct process_entry *parent =
-		entry->parent_pid ? find_entry(recorder, entry->parent_pid) : NULL;
+		entry->parent_pid ? process_entries_find(recorder->processes, entry->parent_pid)
+				  : NULL;
 
 	if (!parent || !parent->process)
 		return NULL;
@@ -240,10 +197,29 @@ static struct sym_error *open_entry(struct recorder *recorder, struct process_en
 		       : present_records_put(&recorder->writer, recorder->budget, entry->process);
 }
 
+/*
+ * An event of a thread costs the target time whenever the thread gets a processor. Without samples
+ * the events of all processors have the same records, where they are permitted.
+ */
+static struct sym_error *open_events(struct recorder *recorder, int32_t pid)
+{
+	const struct event_plan *plan = &recorder->events.plan;
+	struct sym_error *error = NULL;
+
+	if (!plan->frequency_hz && !plan->has_off_cpu) {
+		error = event_set_add_system(&recorder->events);
+		recorder->sees_others = !error;
+		if (!error || sym_error_code(error) != SYM_ERROR_PERMISSION)
+			return error;
+		sym_error_destroy(error);
+	}
+	return event_set_add_process(&recorder->events, pid, false);
+}
+
 struct sym_error *recorder_add_process(struct recorder *recorder, int32_t pid, bool starts_on_exec)
 {
 	struct process_entry *entry;
-	struct sym_error *error = add_entry(recorder, pid, &entry);
+	struct sym_error *error = process_entries_add(&recorder->processes, pid, &entry);
 
 	if (error)
 		return error;
@@ -253,8 +229,8 @@ struct sym_error *recorder_add_process(struct recorder *recorder, int32_t pid, b
 		return event_set_add_process(&recorder->events, pid, true);
 	/* Opened before the rings, which would fill in that time. */
 	error = recorded_process_open(pid, 0, recorder->budget, recorder->names, &entry->process);
-	if (!error)
-		error = event_set_add_process(&recorder->events, pid, false);
+	if (!error && !recorder->sees_others)
+		error = open_events(recorder, pid);
 	if (error)
 		return error;
 	return present_records_put(&recorder->writer, recorder->budget, entry->process);
@@ -352,7 +328,7 @@ static struct sym_error *find_process(struct recorder *recorder, int32_t pid, ui
 				      struct recorded_process **ret)
 {
 	struct process_entry *entry;
-	struct sym_error *error = add_entry(recorder, pid, &entry);
+	struct sym_error *error = process_entries_add(&recorder->processes, pid, &entry);
 
 	if (!error && !entry->process && !entry->has_ended)
 		error = open_entry(recorder, entry, time_ns);
@@ -527,12 +503,14 @@ static struct sym_error *take_fork(struct recorder *recorder,
 {
 	/* u32 pid, ppid, tid, ptid */
 	const uint32_t *fields = (const uint32_t *)(header + 1);
-	struct process_entry *parent = find_entry(recorder, (int32_t)fields[1]), *entry;
+	struct process_entry *parent =
+				     process_entries_find(recorder->processes, (int32_t)fields[1]),
+			     *entry;
 	struct sym_error *error = event_set_note_thread(&recorder->events, (int32_t)fields[2]);
 
 	if (error || fields[0] == fields[1])
 		return error;
-	error = add_entry(recorder, (int32_t)fields[0], &entry);
+	error = process_entries_add(&recorder->processes, (int32_t)fields[0], &entry);
 	if (error)
 		return error;
 	/* The number may have been another process's. */
@@ -558,7 +536,7 @@ static struct sym_error *take_exit(struct recorder *recorder,
 				   const struct perf_event_header *header)
 {
 	const uint32_t *fields = (const uint32_t *)(header + 1);
-	struct process_entry *entry = find_entry(recorder, (int32_t)fields[0]);
+	struct process_entry *entry = process_entries_find(recorder->processes, (int32_t)fields[0]);
 
 	event_set_note_exit(&recorder->events, (int32_t)fields[2]);
 	if (!entry || fields[0] != fields[2])
@@ -574,7 +552,7 @@ static struct sym_error *take_comm(struct recorder *recorder,
 				   const struct perf_event_header *header)
 {
 	const uint32_t *fields = (const uint32_t *)(header + 1);
-	struct process_entry *entry = find_entry(recorder, (int32_t)fields[0]);
+	struct process_entry *entry = process_entries_find(recorder->processes, (int32_t)fields[0]);
 	struct sym_error *error;
 
 	if (!entry || !(header->misc & PERF_RECORD_MISC_COMM_EXEC))
@@ -627,6 +605,8 @@ static struct sym_error *take_record(struct recorder *recorder,
 {
 	struct sym_error *error = NULL;
 
+	if (recorder->sees_others && !process_entries_want(recorder->processes, header))
+		return NULL;
 	if (event_set_kind_of(&recorder->events, header) == EVENT_BIRTH)
 		return take_birth(recorder, header);
 	if (event_set_is_twice(&recorder->events, header))

@@ -9,6 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
+import zipfile
 
 from event_target import Recording, Target, about, cpu_times_of, events_of, match, samples_of
 from harness import ROOT, Skip, expect
@@ -178,6 +179,40 @@ def test_a_target_that_makes_1000_threads_survives_probes_by_thread(context):
     with_stack, all_events, strangers = check_threads(context, "by-thread", before=BY_THREAD)
     context.figure(f"{with_stack} of {all_events} events have a native stack")
     expect(not strangers, f"{strangers} stacks have no event")
+
+
+def check_without_samples(context, name, before=()):
+    """The records of threads come from events of processors where these are permitted, else from events of threads."""
+    path = os.path.join(context.scratch, f"{name}.trace.zip")
+    with Target() as target:
+        recording = Recording(context, target.pid, path, "--events=exceptions", "--frequency=0", before=before)
+        recording.wait_until_ready()
+        subprocess.run([sys.executable, "-c", ""], check=True)
+        target.ask("again 4")
+        recording.stop()
+    told = about(path)
+    expect(not told["cpu_samples"] and not told["frequency_hz"], f"{told}")
+    with zipfile.ZipFile(path) as archive:
+        archive.extract("perf.data", context.scratch)
+    tasks = subprocess.run(["perf", "script", "--show-task-events", "--show-mmap-events", "-F", "pid,event", "-i",
+                            os.path.join(context.scratch, "perf.data")], capture_output=True, text=True, check=True).stdout
+    pids = set(re.findall(r"PERF_RECORD_\w+[^\n]* (\d+)/\d+:|PERF_RECORD_\w+\((\d+):", tasks))
+    expect(pids and all(str(target.pid) in pair for pair in pids), f"records of {pids}, the target is {target.pid}")
+    return path, target.pid
+
+
+def test_a_recording_without_cpu_samples_has_events_and_their_threads(context):
+    path, first = check_without_samples(context, "only-events")
+    samples = samples_of(path, context.scratch)
+    ends = collections.Counter(sample.frames[-1] for sample in samples if sample.frames[-1] not in STARTS)
+    expect(len(samples) == 12 and not ends, f"{len(samples)} of 12 stacks; some do not reach the thread's start: {ends}")
+    expect(all(sample.tid != first for sample in samples), "the exceptions are of a thread that was made later")
+
+
+def test_a_recording_without_cpu_samples_needs_no_rights_over_processors(context):
+    path, _ = check_without_samples(context, "only-events-by-thread", before=("setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin"))
+    stacks = [event.stack for event in runtime_events(events_of(path), 80)]
+    expect(len(stacks) == 12 and all(stacks), f"{len(stacks)} of 12 managed stacks")
 
 
 def test_probes_by_thread_follow_threads_that_appear(context):
