@@ -25,6 +25,7 @@ if command -v python3 > /dev/null; then
 	python3 tests/bench/stack_figures.py --build "$build" >> "$results"
 	python3 tests/bench/record_figures.py --build "$build" >> "$results"
 	python3 tests/bench/event_figures.py --build "$build" >> "$results"
+	python3 tests/bench/request_figures.py --build "$build" >> "$results"
 	python3 tests/bench/flame_figures.py --build "$build" >> "$results"
 	python3 tests/bench/profiler_figures.py --build "$build" >> "$results"
 	python3 tests/bench/bcc_figures.py --build "$build" >> "$results"

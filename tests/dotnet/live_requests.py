@@ -8,7 +8,7 @@ import subprocess
 from event_target import Recording
 from harness import Skip, build_environment, build_project, built, expect, remove_leftovers
 
-REQUESTS = 200
+REQUESTS, METER_MS = 200, 2500
 # Without the flow of activities in tasks no EventSource has any.
 EVENTS = ("System.Threading.Tasks.TplEventSource:80:4,Microsoft.AspNetCore.Hosting,System.Net.Http,"
           "System.Diagnostics.Metrics:FFFFFFFF:4:SessionId=1;Metrics=Contoso.Shop;RefreshInterval=1")
@@ -26,7 +26,7 @@ def record(context, path):
             expect(server.stdout.readline() == "ready\n", "the server has not started")
             recording = Recording(context, server.pid, path, f"--events={EVENTS}")
             recording.wait_until_ready()
-            server.stdin.write(f"{REQUESTS}\n")
+            server.stdin.write(f"{REQUESTS} {METER_MS}\n")
             server.stdin.flush()
             answered = int(server.stdout.readline())
             recording.stop()

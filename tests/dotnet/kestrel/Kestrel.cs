@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A web server that asks itself: Kestrel and HttpClient with their event sources, and a Meter. Prints
-// "ready". For each line of input it makes so many requests, waits until the Meter has published
-// them, and prints the number of requests that it has answered.
+// "ready". For each line of input, COUNT WAIT_MS, it makes so many requests, waits so long, in which the
+// Meter publishes them, and prints the number of requests that it has answered.
 using System;
 using System.Diagnostics.Metrics;
 using System.Linq;
@@ -31,8 +31,9 @@ Console.WriteLine("ready");
 using var client = new HttpClient();
 for (string line; (line = Console.ReadLine()) != null;)
 {
-    for (int i = 0; i < int.Parse(line); i++)
+    int[] words = line.Split(' ').Select(int.Parse).ToArray();
+    for (int i = 0; i < words[0]; i++)
         await client.GetStringAsync(url + "/order");
-    await Task.Delay(2500);
+    await Task.Delay(words[1]);
     Console.WriteLine(answered);
 }
