@@ -3,6 +3,25 @@
 
 static const char replacement[] = "\xef\xbf\xbd";
 
+/* Most texts are ASCII, so eight bytes are tested at a time. */
+bool utf8_is_ascii(const char *text, size_t size_bytes)
+{
+	const uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
+	size_t i = 0;
+
+	for (; size_bytes - i >= sizeof(ones); i += sizeof(ones)) {
+		uint64_t word;
+
+		memcpy(&word, text + i, sizeof(word));
+		if ((word | (word - ones)) & tops)
+			return false;
+	}
+	for (; i < size_bytes; i++)
+		if ((signed char)text[i] <= 0)
+			return false;
+	return true;
+}
+
 /* Rejects overlong forms, surrogates and values beyond U+10FFFF. */
 static bool may_follow(unsigned char first, unsigned char second)
 {

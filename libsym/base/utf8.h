@@ -5,6 +5,9 @@
 
 #include "libsym/base/buf.h"
 
+/* Are all bytes ASCII and not NUL? */
+bool utf8_is_ascii(const char *text, size_t size_bytes);
+
 #define UTF8_NOT_WHOLE SIZE_MAX
 
 /* Reads the character at the start of `text`, which has at least one byte. Returns its number of

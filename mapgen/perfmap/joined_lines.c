@@ -7,6 +7,7 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/base/hex.h"
+#include "libsym/base/utf8.h"
 
 enum {
 	ROOM_BYTES = 1 << 20, /* a longer line hides nothing */
@@ -41,24 +42,6 @@ static bool joined_lines_note(struct address_table *table, uint64_t address, cha
 	return slot || !address;
 }
 
-/* The next byte that is not ASCII, or 0. Most maps have none, so eight bytes are tested at a time.
- */
-static bool has_odd_byte(const char *at, const char *end)
-{
-	const uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
-	uint64_t word;
-
-	for (; (size_t)(end - at) >= sizeof(word); at += sizeof(word)) {
-		memcpy(&word, at, sizeof(word));
-		if ((word | (word - ones)) & tops)
-			return true;
-	}
-	for (; at < end; at++)
-		if ((signed char)*at <= 0)
-			return true;
-	return false;
-}
-
 static bool take_line(struct address_table *table, const char *line, const char *end)
 {
 	const char *space = memchr(line, ' ', (size_t)(end - line));
@@ -66,7 +49,7 @@ static bool take_line(struct address_table *table, const char *line, const char 
 
 	if (address_table_find(table, address))
 		joined_lines_note(table, address, &whole_line);
-	if (!has_odd_byte(line, end))
+	if (utf8_is_ascii(line, (size_t)(end - line)))
 		return true;
 	while (space && (space = memchr(space + 1, ' ', (size_t)(end - space - 1))))
 		if (!joined_lines_note(table, address_before(line, space), &joined_line))
@@ -87,7 +70,7 @@ bool joined_lines_find(int fd, struct address_table *ret)
 		const char *line = room, *end = room + kept + got, *newline;
 		const char *last = memrchr(room, '\n', (size_t)(end - room));
 
-		if (last && !ret->count && !has_odd_byte(room, last))
+		if (last && !ret->count && utf8_is_ascii(room, (size_t)(last - room)))
 			line = last + 1;
 		while ((newline = memchr(line, '\n', (size_t)(end - line)))) {
 			if (!take_line(ret, line, newline))

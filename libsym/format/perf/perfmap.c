@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parser reads one line at a time. find_newline() finds the end of the line, and sees in the
- * same pass whether it is plain ASCII. A plain line goes to parse_line(). Any other line goes to
+ * The parser reads one line at a time. A line of ASCII goes to parse_line(). Any other line goes to
  * parse_odd_line(), which repairs the damage that runtimes do to names with non-ASCII characters
  * (perfmap.h): it cuts the line where another one was joined on, and the next call starts there.
  */
 #include "libsym/format/perf/perfmap.h"
 
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "libsym/base/hex.h"
+#include "libsym/base/utf8.h"
 #include "libsym/format/perf/perfmap_tier.h"
 #include "libsym/limits.h"
 
@@ -171,67 +168,16 @@ static bool parse_odd_line(struct perfmap_parser *parser, const char *line, cons
 	return ret->name_bytes > 0 && ret->name_bytes <= LIMIT_NAME_BYTES;
 }
 
-#ifdef __SSE2__
-enum {
-	AT_ONCE = 16
-};
-
-/* Classifies 16 bytes: which are newlines, and which are NUL or not ASCII. */
-static inline void classify_bytes(const char *text, unsigned int *newlines, unsigned int *odd)
-{
-	__m128i bytes = _mm_loadu_si128((const __m128i *)text);
-
-	*newlines = (unsigned int)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('\n')));
-	*odd = (unsigned int)_mm_movemask_epi8(_mm_cmplt_epi8(bytes, _mm_set1_epi8(1)));
-}
-#else
-enum {
-	AT_ONCE = 1
-};
-
-static inline void classify_bytes(const char *text, unsigned int *newlines, unsigned int *odd)
-{
-	*newlines = *text == '\n';
-	*odd = *text == 0 || (*text & 0x80);
-}
-#endif
-
-/* The newline after `text`, or NULL. *plain_ret: all bytes before it are ASCII and not NUL. One
- * pass does both, so a map is parsed at the speed of memory. */
-static const char *find_newline(const char *text, const char *end, bool *plain_ret)
-{
-	unsigned int newlines, odd, odd_before = 0;
-
-	for (; end - text >= AT_ONCE; text += AT_ONCE) {
-		classify_bytes(text, &newlines, &odd);
-		if (newlines) {
-			/* Keeps the bits below the first newline. */
-			odd &= newlines ^ (newlines - 1);
-			*plain_ret = !(odd | odd_before);
-			return text + __builtin_ctz(newlines);
-		}
-		odd_before |= odd;
-	}
-	for (; text < end; text++) {
-		if (*text == '\n') {
-			*plain_ret = !odd_before;
-			return text;
-		}
-		odd_before |= *text == 0 || (*text & 0x80);
-	}
-	return NULL;
-}
-
 /* Parses the next line of any kind. Returns false if it is bad. At the end of the text *newline_ret
  * is NULL. */
 static bool read_line(struct perfmap_parser *parser, struct perfmap_line *ret,
 		      const char **newline_ret)
 {
 	const char *line = parser->next, *newline = parser->newline, *end;
-	bool plain = false, good;
+	bool good;
 
 	if (!newline)
-		newline = find_newline(line, parser->end, &plain);
+		newline = memchr(line, '\n', (size_t)(parser->end - line));
 	*newline_ret = newline;
 	if (!newline)
 		return false;
@@ -239,7 +185,8 @@ static bool read_line(struct perfmap_parser *parser, struct perfmap_line *ret,
 	end = newline > line && newline[-1] == '\r' ? newline - 1 : newline;
 	if (end == line)
 		return false;
-	good = plain ? parse_line(line, end, ret) : parse_odd_line(parser, line, end, ret);
+	good = utf8_is_ascii(line, (size_t)(end - line)) ? parse_line(line, end, ret)
+							 : parse_odd_line(parser, line, end, ret);
 	parser->newline = parser->next <= newline ? newline : NULL;
 	parser->good_lines += good;
 	parser->bad_lines += !good;
@@ -269,34 +216,11 @@ bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret
 	return false;
 }
 
-/* Is one of the eight bytes a control character? */
-static bool has_control(uint64_t bytes)
-{
-	const uint64_t ones = UINT64_MAX / 255, tops = ones * 0x80;
-	uint64_t deletes = bytes ^ ones * 0x7f;
-
-	return (((bytes - ones * 0x20) & ~bytes) | ((deletes - ones) & ~deletes)) & tops;
-}
-
-/* Control characters are rare, so eight bytes are tested at a time. */
 static void replace_controls(char *text, size_t size_bytes)
 {
-	size_t i = 0, end;
-	uint64_t bytes;
-
-	while (i < size_bytes) {
-		end = size_bytes - i < sizeof(bytes) ? size_bytes : i + sizeof(bytes);
-		if (end - i == sizeof(bytes)) {
-			memcpy(&bytes, text + i, sizeof(bytes));
-			if (!has_control(bytes)) {
-				i = end;
-				continue;
-			}
-		}
-		for (; i < end; i++)
-			if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-				text[i] = '?';
-	}
+	for (size_t i = 0; i < size_bytes; i++)
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			text[i] = '?';
 }
 
 void perfmap_write_line(struct buf *buf, uint64_t start_address, uint64_t size_bytes,

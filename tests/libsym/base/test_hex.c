@@ -57,7 +57,7 @@ Test(hex, reads_the_largest_value_after_any_number_of_zeros)
 	cr_expect_eq(value, UINT64_MAX);
 }
 
-/* strtoull() is the oracle. Enough bytes follow the digits for the 16-byte path. */
+/* strtoull() is the oracle. */
 Test(hex, reads_any_number_in_any_text)
 {
 	static const char others[] = " xgG/:@`\n\x80\xff-";
