@@ -459,12 +459,13 @@ enum code_block_kind code_block_read_method(struct remote_memory *memory,
 	const struct code_section *section = &map->sections[block->section];
 	uint64_t section_bytes = section->end_address - section->begin_address;
 	uint32_t infos = layout->code_header.unwind_infos, count;
-	uint8_t bytes[REMOTE_STRUCTURE_BYTES];
+	uint8_t room[REMOTE_STRUCTURE_BYTES];
+	const uint8_t *bytes;
 	uint64_t begin, end;
 	uint32_t last;
 
 	remote_begin(memory);
-	remote_read(memory, header, bytes, layout->code_header.read_bytes);
+	bytes = remote_structure(memory, header, room, layout->code_header.read_bytes);
 	ret->start_address = block->start_address;
 	ret->method_desc = structure_u64(bytes, layout->code_header.method_desc);
 	ret->piece_count = count = structure_u32(bytes, layout->code_header.unwind_count);

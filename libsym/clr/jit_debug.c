@@ -225,11 +225,16 @@ static size_t wanted_bytes(const struct jit_debug_body *body)
 									: body->blob_bytes;
 }
 
-/* The debug information of a method; NULL: not read, or out of memory. */
+/* The debug information of a method, in the cache or copied; NULL: not read, or out of memory. */
 static const void *blob_bytes(struct jit_debug *debug, uint64_t address, size_t size_bytes)
 {
+	const void *cached = NULL;
 	void *room;
 
+	if (size_bytes <= REMOTE_PAGE_BYTES)
+		cached = remote_peek(debug->memory, address, size_bytes);
+	if (cached)
+		return cached;
 	buf_clear(&debug->blob);
 	room = buf_reserve(&debug->blob, size_bytes);
 	return room && remote_read(debug->memory, address, room, size_bytes) ? room : NULL;

@@ -100,11 +100,11 @@ static bool read_description(struct methods *methods, uint64_t address,
 	const struct layout *layout = methods->layout;
 	struct remote_memory *memory = methods->memory;
 	uint64_t low_bits = layout->token_remainder_bits, chunk;
-	uint8_t bytes[REMOTE_STRUCTURE_BYTES];
+	uint8_t room[REMOTE_STRUCTURE_BYTES];
+	const uint8_t *bytes = remote_structure(memory, address, room, methods->desc_bytes);
 	uint64_t awaiting;
 	uint16_t high, flags;
 
-	remote_read(memory, address, bytes, methods->desc_bytes);
 	ret->address = address;
 	ret->type = NULL;
 	if (remote_state(memory) != REMOTE_OK)
@@ -117,7 +117,7 @@ static bool read_description(struct methods *methods, uint64_t address,
 	ret->code_data = methods->tiers ? structure_u64(bytes, methods->tiers->code_data) : 0;
 	chunk = address - layout->chunk.size_bytes -
 		bytes[layout->method_desc.chunk_index] * layout->method_desc_alignment_bytes;
-	remote_read(memory, chunk, bytes, layout->chunk.read_bytes);
+	bytes = remote_structure(memory, chunk, room, layout->chunk.read_bytes);
 	high = structure_u16(bytes, layout->chunk.flags_and_token_range);
 	ret->method_table = structure_u64(bytes, layout->chunk.method_table);
 	ret->rid = (uint32_t)(high & ((1u << (24 - low_bits)) - 1)) << low_bits |
@@ -538,7 +538,7 @@ enum method_outcome methods_read_tier(struct methods *methods,
 	const struct layout_tiers *tiers = methods->tiers;
 	const char *name = NULL;
 	uint64_t node = description->code_data, first_node;
-	uint8_t bytes[REMOTE_STRUCTURE_BYTES];
+	uint8_t room[REMOTE_STRUCTURE_BYTES];
 
 	remote_begin(memory);
 	if (node)
@@ -547,7 +547,8 @@ enum method_outcome methods_read_tier(struct methods *methods,
 		node = remote_u64(memory, node + tiers->first_node);
 	first_node = node;
 	for (unsigned int i = 0; node && i < max_version_nodes; i++) {
-		remote_read(memory, node, bytes, tiers->node_bytes);
+		const uint8_t *bytes = remote_structure(memory, node, room, tiers->node_bytes);
+
 		if (structure_u64(bytes, tiers->code) == code &&
 		    structure_u64(bytes, tiers->method_desc) == description->address) {
 			name = tier_name(structure_u32(bytes, tiers->tier));

@@ -243,14 +243,13 @@ static bool read_type(struct types *types, struct type *type, struct buf *name)
 {
 	const struct layout *layout = types->layout;
 	struct remote_memory *memory = types->memory;
-	uint8_t bytes[REMOTE_STRUCTURE_BYTES];
-	uint32_t flags, flags2;
-	uint64_t class_address;
+	uint8_t room[REMOTE_STRUCTURE_BYTES];
+	const uint8_t *bytes =
+		remote_structure(memory, type->address, room, layout->method_table.read_bytes);
+	uint32_t flags = structure_u32(bytes, layout->method_table.flags);
+	uint32_t flags2 = structure_u32(bytes, layout->method_table.flags2);
+	uint64_t class_address = structure_u64(bytes, layout->method_table.class_or_canonical);
 
-	remote_read(memory, type->address, bytes, layout->method_table.read_bytes);
-	flags = structure_u32(bytes, layout->method_table.flags);
-	flags2 = structure_u32(bytes, layout->method_table.flags2);
-	class_address = structure_u64(bytes, layout->method_table.class_or_canonical);
 	/* The next fields are requested together with the class. */
 	if (remote_state(memory) != REMOTE_OK)
 		return false;

@@ -42,7 +42,7 @@ struct copy {
 };
 
 struct remote_memory {
-	enum remote_state state;
+	struct remote_front front; /* first: see there */
 	struct remote_memory_ops ops;
 	void *context;
 
@@ -65,6 +65,11 @@ struct remote_memory {
 
 static const uint8_t unreadable[1];
 
+static void forget_windows(struct remote_memory *memory)
+{
+	memset(memory->front.windows, 0xff, sizeof(memory->front.windows));
+}
+
 struct sym_error *remote_memory_create(const struct remote_memory_ops *ops, void *context,
 				       struct remote_memory **ret)
 {
@@ -78,6 +83,7 @@ struct sym_error *remote_memory_create(const struct remote_memory_ops *ops, void
 		free(memory);
 		return &sym_error_no_memory;
 	}
+	forget_windows(memory);
 	memory->ops = *ops;
 	memory->context = context;
 	*ret = memory;
@@ -134,26 +140,16 @@ static struct sym_error *remote_memory_charge_pages(struct remote_memory *memory
 	return NULL;
 }
 
-void remote_begin(struct remote_memory *memory)
-{
-	memory->state = REMOTE_OK;
-}
-
-enum remote_state remote_state(const struct remote_memory *memory)
-{
-	return memory->state;
-}
-
 void remote_set_pending(struct remote_memory *memory)
 {
-	if (memory->state == REMOTE_OK)
-		memory->state = REMOTE_PENDING;
+	if (memory->front.state == REMOTE_OK)
+		memory->front.state = REMOTE_PENDING;
 }
 
 void remote_set_unreadable(struct remote_memory *memory)
 {
-	if (memory->state == REMOTE_OK)
-		memory->state = REMOTE_UNREADABLE;
+	if (memory->front.state == REMOTE_OK)
+		memory->front.state = REMOTE_UNREADABLE;
 }
 
 uint64_t remote_memory_round(const struct remote_memory *memory)
@@ -170,7 +166,9 @@ void remote_memory_forget(struct remote_memory *memory)
 {
 	memset(memory->pages, 0, memory->page_capacity * sizeof(*memory->pages));
 	memory->page_count = 0;
+	forget_windows(memory);
 	memory->wanted_count = 0;
+	memory->front.last_wanted = 0;
 	memory->copy_count = 0;
 	memory->no_memory = memory->too_big = false;
 	while (memory->slabs) {
@@ -234,13 +232,14 @@ static bool is_page_address(uint64_t address, size_t size_bytes)
 	return address >= REMOTE_PAGE_BYTES && address < limit && size_bytes <= limit - address;
 }
 
-void remote_want(struct remote_memory *memory, uint64_t address, size_t size_bytes)
+void remote_want_pages(struct remote_memory *memory, uint64_t address, size_t size_bytes)
 {
 	uint64_t number = address / REMOTE_PAGE_BYTES, last;
 
 	if (!size_bytes || !is_page_address(address, size_bytes))
 		return;
 	last = (address + size_bytes - 1) / REMOTE_PAGE_BYTES;
+	memory->front.last_wanted = last;
 	for (; number <= last; number++) {
 		struct page *slot = page_slot(memory->pages, memory->page_capacity, number);
 
@@ -268,11 +267,18 @@ void remote_want_copy(struct remote_memory *memory, uint64_t address, void *room
 /* Bytes of a page, or NULL with the state set. */
 static const uint8_t *page_bytes(struct remote_memory *memory, uint64_t number)
 {
-	const struct page *slot = page_slot(memory->pages, memory->page_capacity, number);
+	struct page *slot;
 
-	if (slot->bytes != unreadable)
+	slot = page_slot(memory->pages, memory->page_capacity, number);
+	if (slot->bytes == unreadable) {
+		memory->front.state = REMOTE_UNREADABLE;
+		return NULL;
+	}
+	if (slot->number && slot->bytes) {
+		memory->front.windows[number % REMOTE_WINDOWS] =
+			(struct remote_window){ number, slot->bytes };
 		return slot->bytes;
-	memory->state = REMOTE_UNREADABLE;
+	}
 	return NULL;
 }
 
@@ -282,17 +288,17 @@ bool remote_read(struct remote_memory *memory, uint64_t address, void *room, siz
 	uint64_t at = address;
 	size_t left = size_bytes;
 
-	if (memory->state == REMOTE_OK && !is_page_address(address, size_bytes))
-		memory->state = REMOTE_UNREADABLE;
-	while (left && memory->state == REMOTE_OK) {
+	if (memory->front.state == REMOTE_OK && !is_page_address(address, size_bytes))
+		memory->front.state = REMOTE_UNREADABLE;
+	while (left && memory->front.state == REMOTE_OK) {
 		size_t within = (size_t)(at % REMOTE_PAGE_BYTES);
 		size_t chunk =
 			REMOTE_PAGE_BYTES - within < left ? REMOTE_PAGE_BYTES - within : left;
 		const uint8_t *bytes = page_bytes(memory, at / REMOTE_PAGE_BYTES);
 
-		if (!bytes && memory->state == REMOTE_OK) {
+		if (!bytes && memory->front.state == REMOTE_OK) {
 			remote_want(memory, at, left);
-			memory->state = REMOTE_PENDING;
+			memory->front.state = REMOTE_PENDING;
 		}
 		if (!bytes)
 			break;
@@ -301,43 +307,11 @@ bool remote_read(struct remote_memory *memory, uint64_t address, void *room, siz
 		at += chunk;
 		left -= chunk;
 	}
-	if (memory->state == REMOTE_OK)
+	if (memory->front.state == REMOTE_OK)
 		return true;
 	if (size_bytes)
 		memset(room, 0, size_bytes);
 	return false;
-}
-
-uint8_t remote_u8(struct remote_memory *memory, uint64_t address)
-{
-	uint8_t value;
-
-	remote_read(memory, address, &value, sizeof(value));
-	return value;
-}
-
-uint16_t remote_u16(struct remote_memory *memory, uint64_t address)
-{
-	uint16_t value;
-
-	remote_read(memory, address, &value, sizeof(value));
-	return le16toh(value);
-}
-
-uint32_t remote_u32(struct remote_memory *memory, uint64_t address)
-{
-	uint32_t value;
-
-	remote_read(memory, address, &value, sizeof(value));
-	return le32toh(value);
-}
-
-uint64_t remote_u64(struct remote_memory *memory, uint64_t address)
-{
-	uint64_t value;
-
-	remote_read(memory, address, &value, sizeof(value));
-	return le64toh(value);
 }
 
 /* ---- fetching ------------------------------------------------------------- */
@@ -399,6 +373,7 @@ static void batch_add(struct batch *batch, uint64_t address, void *room, size_t 
 static void page_arrive(struct remote_memory *memory, uint64_t number, const uint8_t *bytes)
 {
 	page_slot(memory->pages, memory->page_capacity, number)->bytes = bytes;
+	memory->front.windows[number % REMOTE_WINDOWS] = (struct remote_window){ number, bytes };
 }
 
 /* Records `bytes` that arrived for piece `i`, from its current start. */

@@ -74,9 +74,31 @@ enum remote_state {
 	REMOTE_UNREADABLE, /* nothing is there */
 };
 
+/*
+ * The start of struct remote_memory, for the inline functions here only. A field of a recently read
+ * page costs a few instructions.
+ */
+#define REMOTE_WINDOWS 8192
+
+struct remote_front {
+	enum remote_state state;
+	uint64_t last_wanted; /* number of the page that was requested last; 0: none */
+	struct remote_window {
+		uint64_t number; /* of the page; UINT64_MAX: none */
+		const uint8_t *bytes;
+	} windows[REMOTE_WINDOWS]; /* by the low bits of the number */
+};
+
 /* Clears the failure of the previous item. */
-void remote_begin(struct remote_memory *memory);
-enum remote_state remote_state(const struct remote_memory *memory);
+static inline void remote_begin(struct remote_memory *memory)
+{
+	((struct remote_front *)memory)->state = REMOTE_OK;
+}
+
+static inline enum remote_state remote_state(const struct remote_memory *memory)
+{
+	return ((const struct remote_front *)memory)->state;
+}
 
 /*
  * For layers above that wait for a copy or find invalid data: as if a read were pending or had
@@ -91,17 +113,92 @@ uint64_t remote_memory_round(const struct remote_memory *memory);
 /* Whole or not at all; on failure `room` is zero. */
 bool remote_read(struct remote_memory *memory, uint64_t address, void *room, size_t size_bytes);
 
+/*
+ * A pointer to the bytes in the cache, valid until remote_memory_forget().
+ * NULL when they are not in the cache, cross the end of a page, or an earlier read failed.
+ * It requests nothing and sets no failure; after NULL call remote_read().
+ */
+static inline const uint8_t *remote_peek(const struct remote_memory *memory, uint64_t address,
+					 size_t size_bytes)
+{
+	const struct remote_front *front = (const struct remote_front *)memory;
+	uint64_t number = address / REMOTE_PAGE_BYTES;
+	const struct remote_window *window = &front->windows[number % REMOTE_WINDOWS];
+	size_t within = (size_t)(address % REMOTE_PAGE_BYTES);
+
+	if (window->number != number || within > REMOTE_PAGE_BYTES - size_bytes ||
+	    front->state != REMOTE_OK)
+		return NULL;
+	return window->bytes + within;
+}
+
+/* Constant sizes only: compiles to one load. */
+static inline __attribute__((always_inline)) void
+remote_field(struct remote_memory *memory, uint64_t address, void *value, size_t size_bytes)
+{
+	const uint8_t *bytes = remote_peek(memory, address, size_bytes);
+
+	if (bytes)
+		memcpy(value, bytes, size_bytes);
+	else
+		remote_read(memory, address, value, size_bytes);
+}
+
+/* Fields, little-endian; 0 on failure. */
+static inline uint8_t remote_u8(struct remote_memory *memory, uint64_t address)
+{
+	uint8_t value;
+
+	remote_field(memory, address, &value, sizeof(value));
+	return value;
+}
+
 /* A C string with its NUL; false when it cannot be read or has no end in the room. */
 bool remote_string(struct remote_memory *memory, uint64_t address, char *room, size_t room_bytes);
 
-/* Fields, little-endian; 0 on failure. */
-uint8_t remote_u8(struct remote_memory *memory, uint64_t address);
-uint16_t remote_u16(struct remote_memory *memory, uint64_t address);
-uint32_t remote_u32(struct remote_memory *memory, uint64_t address);
-uint64_t remote_u64(struct remote_memory *memory, uint64_t address);
+static inline uint16_t remote_u16(struct remote_memory *memory, uint64_t address)
+{
+	uint16_t value;
 
-/* Room for a structure whose fields are read together, by remote_read(). */
+	remote_field(memory, address, &value, sizeof(value));
+	return le16toh(value);
+}
+
+static inline uint32_t remote_u32(struct remote_memory *memory, uint64_t address)
+{
+	uint32_t value;
+
+	remote_field(memory, address, &value, sizeof(value));
+	return le32toh(value);
+}
+
+static inline uint64_t remote_u64(struct remote_memory *memory, uint64_t address)
+{
+	uint64_t value;
+
+	remote_field(memory, address, &value, sizeof(value));
+	return le64toh(value);
+}
+
+/* Room for a structure whose fields are read together. */
 #define REMOTE_STRUCTURE_BYTES 512
+
+/*
+ * A structure, whole; on failure zeros, with the state set.
+ * It is in the cache, or in `room` when it crosses pages. At most REMOTE_STRUCTURE_BYTES.
+ * Valid until remote_memory_forget().
+ */
+static inline const uint8_t *remote_structure(struct remote_memory *memory, uint64_t address,
+					      uint8_t room[REMOTE_STRUCTURE_BYTES],
+					      size_t size_bytes)
+{
+	const uint8_t *bytes = remote_peek(memory, address, size_bytes);
+
+	if (bytes)
+		return bytes;
+	remote_read(memory, address, room, size_bytes);
+	return room;
+}
 
 /* Fields of such a structure. */
 static inline uint16_t structure_u16(const uint8_t *structure, uint32_t offset)
@@ -128,11 +225,23 @@ static inline uint64_t structure_u64(const uint8_t *structure, uint32_t offset)
 	return le64toh(value);
 }
 
+/* As remote_want(), when it is unknown whether the pages are cached. */
+void remote_want_pages(struct remote_memory *memory, uint64_t address, size_t size_bytes);
+
 /*
  * Requests pages before they are read, so that the next fetch reads them. Unlike a read it is not a
  * failure.
  */
-void remote_want(struct remote_memory *memory, uint64_t address, size_t size_bytes);
+static inline void remote_want(struct remote_memory *memory, uint64_t address, size_t size_bytes)
+{
+	const struct remote_front *front = (const struct remote_front *)memory;
+	uint64_t number = address / REMOTE_PAGE_BYTES;
+
+	if ((front->windows[number % REMOTE_WINDOWS].number != number &&
+	     front->last_wanted != number) ||
+	    size_bytes > REMOTE_PAGE_BYTES - (size_t)(address % REMOTE_PAGE_BYTES))
+		remote_want_pages(memory, address, size_bytes);
+}
 
 /*
  * Requests a range to be read past the cache, straight into `room`, by the next fetch.

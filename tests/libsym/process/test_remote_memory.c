@@ -271,7 +271,8 @@ Test(remote_memory, returns_a_structure_that_crosses_pages_whole)
 {
 	struct fake_memory fake = { 0 };
 	AUTO_REMOTE_MEMORY struct remote_memory *memory = fake_memory_open(&fake);
-	uint8_t bytes[REMOTE_STRUCTURE_BYTES];
+	uint8_t room[REMOTE_STRUCTURE_BYTES];
+	const uint8_t *bytes;
 
 	fake_memory_add(&fake, base, 2 * 4096);
 	for (uint64_t at = base + 4096 - 24; at < base + 4096 + 24; at += 8)
@@ -279,13 +280,15 @@ Test(remote_memory, returns_a_structure_that_crosses_pages_whole)
 	remote_begin(memory);
 	remote_want(memory, base + 4096 - 12, 24);
 	cr_assert(fetch(memory));
-	remote_read(memory, base + 4096 - 16, bytes, 32);
+	bytes = remote_structure(memory, base + 4096 - 16, room, 32);
 	cr_assert_eq(remote_state(memory), REMOTE_OK);
 	cr_assert_eq(structure_u64(bytes, 0), base + 4096 - 16);
 	cr_assert_eq(structure_u64(bytes, 24), base + 4096 + 8);
 	cr_assert_eq(structure_u32(bytes, 16), (uint32_t)(base + 4096));
 	cr_assert_eq(structure_u16(bytes, 16), (uint16_t)(base + 4096));
-	remote_read(memory, base + 4096, bytes, 24);
+	cr_assert_eq(bytes, room);
+	bytes = remote_structure(memory, base + 4096, room, 24);
+	cr_assert_neq(bytes, room, "it lies in the cache in one piece");
 	cr_assert_eq(structure_u64(bytes, 16), base + 4096 + 16);
 	fake_memory_deinit(&fake);
 }
@@ -294,16 +297,17 @@ Test(remote_memory, returns_no_part_of_a_structure_that_ends_in_unmapped_memory)
 {
 	struct fake_memory fake = { 0 };
 	AUTO_REMOTE_MEMORY struct remote_memory *memory = fake_memory_open(&fake);
-	uint8_t bytes[REMOTE_STRUCTURE_BYTES];
+	uint8_t room[REMOTE_STRUCTURE_BYTES];
+	const uint8_t *bytes;
 
 	fake_memory_add(&fake, base, 4096);
 	fake_memory_put_u64(&fake, base + 4096 - 8, UINT64_MAX);
 	remote_begin(memory);
-	remote_read(memory, base + 4096 - 8, bytes, 16);
+	remote_structure(memory, base + 4096 - 8, room, 16);
 	cr_assert_eq(remote_state(memory), REMOTE_PENDING);
 	cr_assert(fetch(memory));
 	remote_begin(memory);
-	remote_read(memory, base + 4096 - 8, bytes, 16);
+	bytes = remote_structure(memory, base + 4096 - 8, room, 16);
 	cr_assert_eq(remote_state(memory), REMOTE_UNREADABLE);
 	cr_assert_eq(structure_u64(bytes, 0), 0);
 	cr_assert_eq(structure_u64(bytes, 8), 0);
