@@ -8,9 +8,10 @@
  * provisional: its owner hands it in again after the next tick, which always refreshes then. While
  * nothing new is found and no stack is provisional, refreshes are further and further apart.
  *
- * A runtime before .NET 10 reports what it has compiled in a session, some 0.1 s later. An address
- * that may be of such code is kept as unnamed, and is resolved again when a refresh has found
- * something. The name counts from the time of the sample.
+ * A stack that the runtime has walked, and any stack of a runtime before .NET 10, which reports
+ * what it has compiled some 0.1 s later, may come before the names of its code. An address that may
+ * be of such code is kept as unnamed, and is resolved again when a refresh has found something. The
+ * name counts from the time of the sample.
  */
 #include "mapgen/record/recorded_process.h"
 
@@ -30,7 +31,8 @@ enum {
 	SHORTEST_PAUSE_MS = 50,
 	LONGEST_PAUSE_MS = 250,
 	MOST_UNNAMED = 1024,
-	LONGEST_UNNAMED_MS = 2000, /* a runtime under load reports late */
+	LONGEST_UNREPORTED_MS = 2000, /* a runtime under load reports late */
+	LONGEST_UNREAD_MS = 500,      /* a refresh or two */
 	LAST_LOOKS = 4,
 	LAST_PAUSE_MS = 100,
 };
@@ -43,6 +45,7 @@ struct unnamed_address {
 struct known_address {
 	uint64_t address; /* to look up */
 	uint64_t generation;
+	bool was_unnamed; /* it was waited for once */
 	UT_hash_handle hh;
 };
 
@@ -203,12 +206,13 @@ static uint64_t coarse_ms(void)
 
 /* Is the answer of this state known already? Notes that it is from now on. */
 static struct sym_error *note_address(struct recorded_process *process, uint64_t address,
-				      bool *known_ret)
+				      struct known_address **ret, bool *is_known_ret)
 {
 	struct known_address *known;
 
 	HASH_FIND(hh, process->addresses, &address, sizeof(address), known);
-	*known_ret = known && known->generation == process->generation;
+	*is_known_ret = known && known->generation == process->generation;
+	*ret = known;
 	if (known) {
 		known->generation = process->generation;
 		return NULL;
@@ -219,10 +223,12 @@ static struct sym_error *note_address(struct recorded_process *process, uint64_t
 	known->address = address;
 	known->generation = process->generation;
 	HASH_ADD(hh, process->addresses, address, sizeof(known->address), known);
-	if (hash_added(known))
-		return NULL;
-	free(known);
-	return &sym_error_no_memory;
+	if (!hash_added(known)) {
+		free(known);
+		return &sym_error_no_memory;
+	}
+	*ret = known;
+	return NULL;
 }
 
 /* Lines of native code are left out: reading DWARF takes too long while samples arrive. */
@@ -278,24 +284,33 @@ static bool is_unnamed(const struct recorded_process *process, uint64_t address)
 	return false;
 }
 
+/* Memory shows what is compiled at once; a session reports it later. */
+static uint64_t longest_unnamed_ms(const struct recorded_process *process)
+{
+	return sym_live_has_session(process->live) ? LONGEST_UNREPORTED_MS : LONGEST_UNREAD_MS;
+}
+
 static struct sym_error *name_one(struct recorded_process *process, uint64_t address,
 				  uint64_t time_ns)
 {
 	const struct sym_answer *answer;
+	struct known_address *known;
 	struct sym_error *error;
-	bool known;
+	bool is_known;
 
-	error = note_address(process, address, &known);
-	if (error || known || is_unnamed(process, address))
+	error = note_address(process, address, &known, &is_known);
+	if (error || is_known || is_unnamed(process, address))
 		return error;
 	error = resolve(process, address, &answer);
 	if (error)
 		return error;
-	if (!sym_live_may_be_new(answer) || !sym_live_has_session(process->live) ||
+	if (!sym_live_may_be_new(answer) || known->was_unnamed ||
 	    process->unnamed_count == MOST_UNNAMED)
 		return add_answer(process, answer, time_ns);
+	known->was_unnamed = true;
 	process->unnamed[process->unnamed_count++] =
-		(struct unnamed_address){ address, time_ns, coarse_ms() + LONGEST_UNNAMED_MS };
+		(struct unnamed_address){ address, time_ns,
+					  coarse_ms() + longest_unnamed_ms(process) };
 	return NULL;
 }
 
@@ -327,12 +342,18 @@ static struct sym_error *name_late(struct recorded_process *process, bool is_las
 	return error;
 }
 
+/* Reading memory more often would cost too much. */
+static bool waits_for_report(const struct recorded_process *process)
+{
+	return process->unnamed_count && sym_live_has_session(process->live);
+}
+
 static void look_again(struct recorded_process *process, bool has_missed)
 {
 	if (sym_live_update(process->live, has_missed)) {
 		process->generation++;
 		process->pause_ms = SHORTEST_PAUSE_MS;
-	} else if (process->pause_ms < LONGEST_PAUSE_MS && !process->unnamed_count) {
+	} else if (process->pause_ms < LONGEST_PAUSE_MS && !waits_for_report(process)) {
 		process->pause_ms += SHORTEST_PAUSE_MS;
 	}
 }
@@ -354,13 +375,16 @@ struct sym_error *recorded_process_finish(struct recorded_process *process)
 	const struct timespec pause = { .tv_nsec = LAST_PAUSE_MS * 1000000 };
 	struct sym_error *error = NULL;
 
-	for (int i = 0; !error && process->unnamed_count && i < LAST_LOOKS; i++) {
-		if (i)
-			nanosleep(&pause, NULL);
+	for (int i = 1; !error && waits_for_report(process) && i < LAST_LOOKS; i++) {
 		look_again(process, true);
-		error = name_late(process, i + 1 == LAST_LOOKS);
+		error = name_late(process, false);
+		if (process->unnamed_count)
+			nanosleep(&pause, NULL);
 	}
-	return error;
+	if (error || !process->unnamed_count)
+		return error;
+	look_again(process, true);
+	return name_late(process, true);
 }
 
 struct sym_error *recorded_process_name(struct recorded_process *process, const uint64_t *addresses,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stacks of code that was compiled a moment before: a runtime before .NET 10 reports its methods later than its events."""
+"""Stacks of code that was compiled a moment before: they may come before the names of the code."""
 import json
 import os
 
