@@ -25,6 +25,7 @@ struct server {
 	struct MHD_Daemon *daemon;
 	struct acceptor *acceptor;
 	int64_t started_ms;
+	int64_t next_enforce_ms; /* of server_tick() */
 	struct library_log library_log;
 	atomic_uint arriving; /* accepted, and not yet begun by the library */
 	atomic_uint active;
