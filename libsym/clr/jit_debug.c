@@ -126,36 +126,45 @@ static int read_head(struct jit_debug *debug, struct jit_debug_body *body)
 	body->header = remote_u64(debug->memory, body->start_address - sizeof(uint64_t));
 	if (body->header <= debug->layout.stub_kind_last)
 		return fail(body, "code that the runtime generated");
+	remote_want(debug->memory, body->header, debug->layout.code_header.read_bytes);
 	return STEP_HEADER;
 }
 
-/* The end of the last piece of the code minus the begin of the first; 0: unknown. */
-static uint64_t code_bytes(struct jit_debug *debug, uint64_t header, uint32_t pieces)
+/*
+ * The end of the last piece of the code minus the begin of the first; 0: unknown. `bytes`: the
+ * header, with the first piece.
+ */
+static uint64_t code_bytes(struct jit_debug *debug, uint64_t header, const uint8_t *bytes)
 {
 	const struct layout *layout = &debug->layout;
-	uint64_t infos = header + layout->code_header.unwind_infos;
-	uint64_t last = infos + (uint64_t)(pieces - 1) * layout->runtime_function.size_bytes;
+	const uint32_t infos = layout->code_header.unwind_infos;
+	const uint32_t pieces = structure_u32(bytes, layout->code_header.unwind_count);
+	const uint32_t begin = structure_u32(bytes, infos + layout->runtime_function.begin);
+	const uint64_t last = (uint64_t)(pieces - 1) * layout->runtime_function.size_bytes +
+			      layout->runtime_function.last;
 
 	if (!pieces || pieces >= 4096 || layout->runtime_function.is_unwind_data)
 		return 0;
-	return (uint64_t)remote_u32(debug->memory, last + layout->runtime_function.last) -
-	       remote_u32(debug->memory, infos + layout->runtime_function.begin);
+	if (pieces == 1)
+		return (uint64_t)structure_u32(bytes, infos + layout->runtime_function.last) -
+		       begin;
+	return (uint64_t)remote_u32(debug->memory, header + infos + last) - begin;
 }
 
 static int read_header(struct jit_debug *debug, struct jit_debug_body *body)
 {
 	const struct layout *layout = &debug->layout;
-	uint32_t pieces;
+	uint8_t room[REMOTE_STRUCTURE_BYTES];
+	const uint8_t *bytes =
+		remote_structure(debug->memory, body->header, room, layout->code_header.read_bytes);
 	uint64_t size_bytes;
 
-	body->method_desc =
-		remote_u64(debug->memory, body->header + layout->code_header.method_desc);
-	body->blob =
-		remote_u64(debug->memory, body->header + debug->debug_layout.debug_information);
-	pieces = remote_u32(debug->memory, body->header + layout->code_header.unwind_count);
 	if (remote_state(debug->memory) != REMOTE_OK)
 		return STEP_DONE;
-	size_bytes = code_bytes(debug, body->header, pieces);
+	body->method_desc = structure_u64(bytes, layout->code_header.method_desc);
+	body->blob =
+		remote_u64(debug->memory, body->header + debug->debug_layout.debug_information);
+	size_bytes = code_bytes(debug, body->header, bytes);
 	if (remote_state(debug->memory) != REMOTE_OK)
 		return STEP_DONE;
 	if (!layout->runtime_function.is_unwind_data && size_bytes != body->size_bytes)
@@ -356,8 +365,16 @@ static struct sym_error *read_places(struct body_reading *reading)
 static struct sym_error *read_some(struct body_reading *reading, struct jit_debug_body *bodies,
 				   size_t count)
 {
-	struct sym_error *error = advance_all(reading, bodies, count, STEP_PLACE);
+	struct remote_memory *memory = reading->debug->memory;
+	struct sym_error *error;
+	bool again;
 
+	for (size_t i = 0; i < count; i++)
+		remote_want(memory, bodies[i].start_address - sizeof(uint64_t), sizeof(uint64_t));
+	error = remote_memory_fetch(memory, &again);
+	/* Each step requests what the next one reads, so that few have to start again. */
+	for (int end = STEP_HEADER; !error && end <= STEP_PLACE; end++)
+		error = advance_all(reading, bodies, count, end);
 	if (!error)
 		error = read_places(reading);
 	return error ? error : advance_all(reading, bodies, count, STEP_DONE);

@@ -85,7 +85,7 @@ struct il_map il_map_begin(const void *bounds, size_t size_bytes, enum il_map_fo
  * At least 57 bits from bit `at` of the records on, or all that are left. The records begin at the
  * reader's position, because the rest of a byte that was begun is padding.
  */
-static uint64_t bits_from(const struct reader *records, uint64_t at)
+static inline uint64_t bits_from(const struct reader *records, uint64_t at)
 {
 	const uint8_t *bytes = records->data + records->position;
 	const size_t size_bytes = records->size_bytes - records->position;
@@ -105,8 +105,8 @@ static uint32_t low_bits(uint64_t value, unsigned int count)
 	return (uint32_t)(value & ((1ull << count) - 1));
 }
 
-static void read_packed(const struct il_map *map, uint32_t *delta_ret, uint32_t *il_ret,
-			bool *is_call_ret)
+static inline void read_packed(const struct il_map *map, uint32_t *delta_ret, uint32_t *il_ret,
+			       bool *is_call_ret)
 {
 	const struct reader *records = &map->reader.bytes;
 	unsigned int head_bits = map->source_bits + map->native_bits;
