@@ -155,10 +155,21 @@ bool key_from_text(struct key *key, const char *text)
 	return true;
 }
 
+/* Zeros stand for "none" in many files, and are the id of none. Also true for no bytes. */
+static bool has_zero_id(const struct sym_identity *identity)
+{
+	for (size_t i = 0; i < identity->id_size_bytes; i++)
+		if (identity->id[i])
+			return false;
+	return true;
+}
+
 static bool same_id(const struct key *key, const struct sym_identity *identity)
 {
 	struct key other = { .id_bytes = identity->id_size_bytes };
 
+	if (has_zero_id(identity))
+		return false;
 	memcpy(other.id, identity->id, identity->id_size_bytes);
 	if (key->kind == KEY_EXECUTABLE || key->kind == KEY_DEBUGINFO || key->kind == KEY_NAMES)
 		key_normalise_build_id(&other);
@@ -255,8 +266,6 @@ static size_t keys_of_elf(const struct sym_identity *identity, struct key keys[2
 	size_t count = 0;
 	size_t i;
 
-	if (!identity->id_size_bytes)
-		return 0;
 	if (identity->contents & SYM_CONTENT_CODE)
 		keys[count++].kind = KEY_EXECUTABLE;
 	if (identity->contents & names)
@@ -279,6 +288,8 @@ size_t keys_of_identity(const struct sym_identity *identity, const char *name, s
 	};
 	size_t i;
 
+	if (identity->kind != SYM_IDENTITY_PE && has_zero_id(identity))
+		return 0;
 	for (i = 0; i < 2; i++) {
 		keys[i] = (struct key){ .id_bytes = identity->id_size_bytes };
 		memcpy(keys[i].id, identity->id, identity->id_size_bytes);

@@ -379,6 +379,19 @@ Test(paths, a_file_must_have_the_id_and_the_content_asked_for)
 	cr_expect_not(key_matches(&route.key, &debug, &reason));
 }
 
+Test(paths, an_id_of_zeros_is_the_id_of_no_file)
+{
+	struct sym_identity file = elf("0000000000000000000000000000000000000000",
+				       SYM_CONTENT_CODE | SYM_CONTENT_DEBUG_INFO);
+	struct key keys[2];
+	const char *reason;
+
+	cr_expect_eq(keys_of_identity(&file, "x", keys), 0u);
+	key_of("/buildid/0000000000000000000000000000000000000000/debuginfo");
+	cr_expect_not(key_matches(&route.key, &file, &reason));
+	cr_expect_str_eq(reason, "another build-id");
+}
+
 Test(paths, a_padded_id_matches_the_file_with_the_short_one)
 {
 	struct sym_identity file = elf("001ba81f23966cf77e40bcbb0701cd34", SYM_CONTENT_CODE);
