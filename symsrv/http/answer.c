@@ -26,7 +26,7 @@ const struct fixed_row fixed_answers[ANSWER_COUNT] = {
 	[ANSWER_TOO_LONG] = { 413, RESULT_REFUSED, "the body is too long\n", "Connection",
 			      "close" },
 	[ANSWER_TOO_LARGE] = { 406, RESULT_REFUSED, "larger than X-DEBUGINFOD-MAXSIZE\n" },
-	[ANSWER_BUSY] = { 503, RESULT_TRANSIENT, "an upstream did not answer; try again\n",
+	[ANSWER_BUSY] = { 503, RESULT_TRANSIENT, "an upstream or the store failed; try again\n",
 			  "Retry-After", "5" },
 	[ANSWER_FULL] = { 503, RESULT_REFUSED, "too many requests at a time; try again\n",
 			  "Retry-After", "5" },

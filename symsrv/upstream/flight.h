@@ -5,6 +5,7 @@
 
 #include "libsym/base/hash.h"
 #include "symsrv/upstream/single_flight.h"
+#include "symsrv/util/log.h"
 
 struct fetcher {
 	struct fetcher_parts parts;
@@ -14,6 +15,7 @@ struct fetcher {
 	struct lane *suspended, **last_suspended; /* copies that wait for room in the store */
 	size_t waiter_count;
 	bool is_stopping;
+	struct log_limit store_lines; /* about a store that cannot be written */
 	unsigned long long started, joined, stored;
 };
 

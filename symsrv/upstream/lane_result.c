@@ -10,6 +10,9 @@
 #include "symsrv/util/clock.h"
 #include "symsrv/util/log.h"
 
+/* The end of a message about a store that cannot be written. */
+#define STORE_NOTE " (more of this is not logged for an hour)"
+
 static void set_transient(struct flight *flight)
 {
 	pthread_mutex_lock(&flight->fetcher->lock);
@@ -37,7 +40,9 @@ static void name_file(struct store_record *record, const struct key *key)
 
 static void give_up(struct flight *flight, int failure)
 {
-	log_message(LOG_LEVEL_ERROR, "store: %s: %s", flight->text, strerror(-failure));
+	if (log_limit_allows(&flight->fetcher->store_lines, clock_now_ms()))
+		log_message(LOG_LEVEL_ERROR, "store: %s: %s" STORE_NOTE, flight->text,
+			    strerror(-failure));
 	set_transient(flight);
 }
 
@@ -90,8 +95,10 @@ static bool take_in(struct lane *lane, struct store_incoming **arrival)
 	}
 	if (failure) {
 		upstream->counts.rejected++;
-		log_message(LOG_LEVEL_WARNING, "upstream %s: %s: rejected: %s", upstream->name,
-			    flight->text, reason);
+		if (log_limit_allows(&upstream->rejected_lines, clock_now_ms()))
+			log_message(LOG_LEVEL_WARNING,
+				    "upstream %s: %s: rejected: %s" LOG_LIMIT_NOTE, upstream->name,
+				    flight->text, reason);
 		upstream_note_trouble(upstream, reason);
 		if (upstream->kind != UPSTREAM_S3)
 			set_unsure(flight, flight->fetcher->parts.own_name);
@@ -213,8 +220,13 @@ static void log_failure(const struct lane *lane)
 	/* The pause of the upstream was logged once, and is shown on the page. */
 	if (!strncmp(transfer->error, "not asked", 9))
 		return;
-	if (transfer->outcome != TRANSFER_NO_ROOM)
-		upstream_note_trouble(lane->upstream, transfer->error);
+	if (transfer->outcome == TRANSFER_NO_ROOM) {
+		if (log_limit_allows(&lane->flight->fetcher->store_lines, clock_now_ms()))
+			log_message(LOG_LEVEL_WARNING, "upstream %s: %s: %s" STORE_NOTE,
+				    lane->upstream->name, lane->flight->text, transfer->error);
+		return;
+	}
+	upstream_note_trouble(lane->upstream, transfer->error);
 	if ((transfer->outcome == TRANSFER_REFUSED || upstream_is_optional(lane->upstream)) &&
 	    !upstream_refusal_is_news(lane->upstream, transfer->error, clock_now_ms()))
 		return;

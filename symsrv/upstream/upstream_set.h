@@ -16,6 +16,7 @@
 #include "symsrv/upstream/cidr_rules.h"
 #include "symsrv/upstream/circuit_breaker.h"
 #include "symsrv/upstream/s3_credentials.h"
+#include "symsrv/util/log.h"
 #include "symsrv/util/settings.h"
 
 enum upstream_kind {
@@ -63,6 +64,7 @@ struct upstream {
 	struct s3_credentials s3;
 	bool is_trusted;
 	struct upstream_counts counts;
+	struct log_limit rejected_lines;
 	pthread_mutex_t lock; /* protects the breaker and the last problem */
 	struct circuit_breaker breaker;
 	char trouble[160]; /* "": none so far */

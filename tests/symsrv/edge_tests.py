@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import os
 import resource
+import shutil
 import select
 import signal
 import socket
@@ -238,6 +239,23 @@ def a_store_that_cannot_be_written_costs_the_fetch_only():
         check("Permission denied" in result.stderr, result.stderr)
         os.chmod(store, 0o755)
         os.chmod(os.path.join(store, "objects"), 0o755)
+
+
+@test
+def a_store_that_was_removed_is_one_line_in_the_log_until_the_restart():
+    first, others = h.build_id(1570), [h.build_id(number) for number in range(1571, 1577)]
+    with good_upstream(first, *others) as server:
+        with symsrv("--upstream", "ssqp=" + server.url) as program:
+            equal(program.debuginfo(first)[0], 200, "first")
+            shutil.rmtree(program.store)
+            for identity in others:
+                equal(program.debuginfo(identity)[0], 503, "nothing can be kept: that may pass")
+            equal(program.debuginfo(first)[2], h.make_elf(first), "an open object is served")
+            h.wait_until(lambda: program.get("/readyz")[0] == 503, "not ready")
+            lines = [line for line in program.log_text().splitlines() if "cannot create a file" in line]
+            equal(len(lines), 1, "lines in the log: %s" % lines)
+        with symsrv("--upstream", "ssqp=" + server.url, store=program.store) as program:
+            equal(program.debuginfo(first)[0], 200, "after a restart")
 
 
 def status_or_none(program, identity):

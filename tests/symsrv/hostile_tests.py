@@ -406,6 +406,13 @@ def an_outage_and_bad_requests_fill_no_log():
         equal([line for line in lines if "server:" in line], [], "what the server says of its clients")
         equal(sum("not asked" in line for line in lines), 1, "that it rests")
         check(len(lines) < 10, "%d lines: %s" % (len(lines), lines[-3:]))
+    wrong = h.make_elf(h.build_id(1))
+    with upstream(lambda handler: h.send(handler, wrong)) as server, symsrv("--upstream", "liar@debuginfod=" + server.url) as program:
+        for number in range(240, 250):
+            equal(program.debuginfo(h.build_id(number))[0], 404, "another file")
+        equal(program.metric('symsrv_upstream_answers_total{upstream="liar",result="rejected"}'), 10, "the metric")
+        lines = [line for line in program.log_text().splitlines() if "rejected" in line]
+        equal(len(lines), 1, "lines in the log: %s" % lines)
 
 
 # ---- malformed requests ----
