@@ -23,6 +23,7 @@ import importlib
 import multiprocessing
 import multiprocessing.connection
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -132,11 +133,17 @@ def take_too_long(*_):
     raise Fail(f"it did not end within {LONGEST_SECONDS} s")
 
 
+def cpu_seconds():
+    """CPU time of this process and of those of its children that have ended."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
 def outcome_of(name, function, context):
     """(state, line) of a test that is run here."""
     signal.signal(signal.SIGALRM, take_too_long)
     signal.alarm(LONGEST_SECONDS)
-    begin = time.monotonic()
+    begin, cpu_begin = time.monotonic(), cpu_seconds()
     try:
         function(context)
     except Skip as why:
@@ -152,7 +159,7 @@ def outcome_of(name, function, context):
         return "failed", f"FAILED {name}: {type(why).__name__}: {why}"
     finally:
         signal.alarm(0)
-    return "passed", f"ok {name} ({time.monotonic() - begin:.1f} s)"
+    return "passed", f"ok {name} ({time.monotonic() - begin:.1f} s, CPU {cpu_seconds() - cpu_begin:.1f} s)"
 
 
 def run(name, function, context):
