@@ -3,7 +3,6 @@
  * The command record: finds what is to be recorded, records until the time is up, the processes
  * have ended or a signal comes, and writes one file beside its place, then renames it.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -26,6 +25,7 @@
 #include "mapgen/cli/progress.h"
 #include "mapgen/cli/run_budget.h"
 #include "mapgen/cli/target.h"
+#include "mapgen/cli/temporary_file.h"
 #include "mapgen/command/record_events.h"
 #include "mapgen/command/record_profile.h"
 #include "mapgen/command/recording_profile.h"
@@ -156,10 +156,15 @@ static char *default_path(const struct recording *recording)
 /* `fd`: of the output; -1: not in it. */
 static bool open_perf_data(struct recording *recording, int fd)
 {
-	recording->perf_data = fd >= 0 ? fdopen(fd, "w+") : recording_file_temporary();
-	if (!recording->perf_data)
-		message("cannot make a temporary file: %s", strerror(errno));
-	return recording->perf_data;
+	struct sym_error *error = NULL;
+
+	if (fd < 0)
+		error = temporary_file_stream(&recording->perf_data);
+	else
+		recording->perf_data = fdopen(fd, "w+");
+	if (fd >= 0 && !recording->perf_data)
+		error = &sym_error_no_memory;
+	return error ? message_error(error) : true;
 }
 
 static bool open_output(struct recording *recording)

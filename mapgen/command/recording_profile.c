@@ -11,18 +11,11 @@
 
 #include "libsym/base/cleanup.h"
 #include "libsym/error.h"
+#include "mapgen/cli/temporary_file.h"
 #include "mapgen/profile/profile_open.h"
 #include "mapgen/view/view.h"
 
 DEFINE_GUARD(profile, struct profile *, profile_destroy)
-
-static struct sym_error *open_temporary(FILE **ret)
-{
-	*ret = recording_file_temporary();
-	return *ret ? NULL
-		    : sym_error_create(SYM_ERROR_IO, "cannot make a temporary file: %s",
-				       strerror(errno));
-}
 
 static struct sym_error *finish_writing(FILE *file)
 {
@@ -39,7 +32,7 @@ struct sym_error *recording_profile_open(const struct options *options,
 	const struct profile_open_opts opts = { .options = options,
 						.keeps_samples = keeps_samples };
 	FILE *archive GUARDED(file) = NULL;
-	struct sym_error *error = open_temporary(&archive);
+	struct sym_error *error = temporary_file_stream(&archive);
 	char path[64];
 
 	if (!error)
@@ -61,7 +54,7 @@ struct sym_error *recording_profile_print(const struct options *options,
 	struct view view = { .profile = profile, .kind = VIEW_CPU, .names = FRAME_NAMES_FULL };
 
 	if (!error)
-		error = open_temporary(&text);
+		error = temporary_file_stream(&text);
 	if (error)
 		return error;
 	view.event = view_find_event(profile, VIEW_CPU);

@@ -24,6 +24,7 @@
 #include "libsym/base/foreign_file.h"
 #include "libsym/base/path.h"
 #include "mapgen/cli/message.h"
+#include "mapgen/cli/temporary_file.h"
 #include "mapgen/cli/work_directory.h"
 
 enum {
@@ -54,26 +55,12 @@ static struct sym_error *add_part(struct perf_place *place, const char *name, in
 
 /* ---- a file ------------------------------------------------------------------------------ */
 
-static struct sym_error *open_hidden(int *fd_ret)
-{
-	const char *directory = getenv("TMPDIR");
-
-	/* /tmp comes last: many machines have it in memory. */
-	*fd_ret = open(directory && *directory ? directory : "/var/tmp",
-		       O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	if (*fd_ret < 0)
-		*fd_ret = open("/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	return *fd_ret < 0 ? sym_error_create(SYM_ERROR_IO, "cannot create a temporary file: %s",
-					      strerror(errno))
-			   : NULL;
-}
-
 static struct sym_error *open_file_output(struct perf_place *place, int *fd_ret)
 {
 	int failure;
 
 	if (!strcmp(place->output_path, "-"))
-		return open_hidden(fd_ret);
+		return temporary_file_open(fd_ret);
 	failure = path_output_open(&place->file, place->output_path);
 	if (failure)
 		return sym_error_create(SYM_ERROR_IO, "%s: cannot write: %s", place->output_path,

@@ -12,6 +12,7 @@
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
 #include "libsym/error.h"
+#include "mapgen/cli/temporary_file.h"
 #include "mapgen/perfdata/perf_directory.h"
 #include "mapgen/profile/event_profile.h"
 #include "mapgen/profile/folded_profile.h"
@@ -286,7 +287,7 @@ static struct sym_error *copy_whole(int fd, int output_fd)
 static struct sym_error *copy_to_temporary(struct input *input, int fd)
 {
 	int copy AUTO_CLOSE = -1;
-	struct sym_error *error = trace_archive_temporary(&copy);
+	struct sym_error *error = temporary_file_open(&copy);
 
 	if (!error)
 		error = input->in_parts ? perf_directory_join(fd, input->path, copy)

@@ -2,7 +2,6 @@
 #include "mapgen/profile/trace_archive.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "libsym/base/path.h"
 #include "libsym/error.h"
 #include "libsym/format/file/zip.h"
+#include "mapgen/cli/temporary_file.h"
 #include "mapgen/record/recording_file.h"
 
 enum {
@@ -205,25 +205,6 @@ static struct sym_error *read_text(const struct byte_source *source, const struc
 	return NULL;
 }
 
-struct sym_error *trace_archive_temporary(int *ret)
-{
-	const char *directory = getenv("TMPDIR");
-	FILE *file;
-
-	*ret = open(directory && *directory ? directory : "/var/tmp",
-		    O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-	if (*ret >= 0)
-		return NULL;
-	file = tmpfile();
-	if (file) {
-		*ret = fcntl(fileno(file), F_DUPFD_CLOEXEC, 3);
-		fclose(file);
-	}
-	return *ret >= 0 ? NULL
-			 : sym_error_create(SYM_ERROR_IO, "cannot make a temporary file: %s",
-					    strerror(errno));
-}
-
 /* Unpacks a member to a file without a name. */
 static struct sym_error *read_to_file(const struct byte_source *source, const struct zip *zip,
 				      const char *name, int *ret)
@@ -233,7 +214,7 @@ static struct sym_error *read_to_file(const struct byte_source *source, const st
 	int fd AUTO_CLOSE = -1;
 
 	if (!error)
-		error = trace_archive_temporary(&fd);
+		error = temporary_file_open(&fd);
 	if (error)
 		return error;
 	unpacking.target.fd = fd;

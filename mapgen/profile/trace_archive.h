@@ -33,7 +33,4 @@ struct sym_error *trace_archive_read(int fd, struct trace_archive *ret)
 	__attribute__((warn_unused_result));
 void trace_archive_deinit(struct trace_archive *archive);
 
-/* A file without a name, to be read and written. Errors: IO. */
-struct sym_error *trace_archive_temporary(int *ret) __attribute__((warn_unused_result));
-
 #endif

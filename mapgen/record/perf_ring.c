@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "mapgen/record/perf_ring.h"
 
-#include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "libsym/error.h"
-#include "mapgen/record/recording_file.h"
+#include "mapgen/cli/temporary_file.h"
 
 enum {
 	/* perf_writer.c: samples begin with header, id, ip, pid and tid; others end with TIME, CPU,
@@ -19,14 +18,15 @@ enum {
 
 struct sym_error *perf_ring_init(struct perf_ring *ring, uint64_t span_ns)
 {
+	struct sym_error *error;
+
 	*ring = (struct perf_ring){ .span_ns = span_ns };
-	ring->kept = recording_file_temporary();
-	ring->segments[0] = recording_file_temporary();
-	ring->segments[1] = recording_file_temporary();
-	if (ring->kept && ring->segments[0] && ring->segments[1])
-		return NULL;
-	perf_ring_deinit(ring);
-	return sym_error_create(SYM_ERROR_IO, "cannot make a temporary file: %s", strerror(errno));
+	error = temporary_file_stream(&ring->kept);
+	for (size_t i = 0; !error && i < 2; i++)
+		error = temporary_file_stream(&ring->segments[i]);
+	if (error)
+		perf_ring_deinit(ring);
+	return error;
 }
 
 void perf_ring_deinit(struct perf_ring *ring)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "mapgen/record/recording_file.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,15 +9,6 @@
 #include "mapgen/record/zip_writer.h"
 
 DEFINE_GUARD(zip_writer, struct zip_writer *, zip_writer_destroy)
-
-FILE *recording_file_temporary(void)
-{
-	const char *directory = getenv("TMPDIR");
-	int fd = open(directory && *directory ? directory : "/var/tmp",
-		      O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-
-	return fd < 0 ? tmpfile() : fdopen(fd, "w+");
-}
 
 static struct sym_error *add_json(struct zip_writer *writer, const char *name, const json_t *value)
 {

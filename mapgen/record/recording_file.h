@@ -69,9 +69,6 @@ struct recording_parts {
 	size_t stream_count;
 };
 
-/* A file without a name, which only the caller can read; NULL with errno. */
-FILE *recording_file_temporary(void);
-
 /* Writes the whole archive. Errors: IO, NO_MEMORY. */
 struct sym_error *recording_file_write(FILE *file, const struct recording_parts *parts)
 	__attribute__((warn_unused_result));

@@ -17,11 +17,11 @@
 #include "libsym/error.h"
 #include "mapgen/cli/capabilities.h"
 #include "mapgen/cli/message.h"
+#include "mapgen/cli/temporary_file.h"
 #include "mapgen/events/event_choice.h"
 #include "mapgen/events/event_kind.h"
 #include "mapgen/events/event_stream.h"
 #include "mapgen/record/event_budget.h"
-#include "mapgen/record/recording_file.h"
 #include "mapgen/record/stream_receiver.h"
 #include "mapgen/record/stream_ring.h"
 
@@ -388,11 +388,9 @@ struct sym_error *runtime_session_open(int32_t pid, const struct runtime_session
 	session->budget.per_second = EVENT_BUDGET_PER_SECOND;
 	stream_ring_init(&session->ring);
 	buf_init(&session->pending, MOST_PENDING_BYTES);
-	session->file = recording_file_temporary();
-	if (!session->file)
-		return sym_error_create(SYM_ERROR_IO, "cannot make a temporary file: %s",
-					strerror(errno));
-	error = event_stream_create(&sink, &session->stream);
+	error = temporary_file_stream(&session->file);
+	if (!error)
+		error = event_stream_create(&sink, &session->stream);
 	if (!error)
 		error = sym_snapshot_open(pid, &how, &snapshot);
 	if (!error)
@@ -422,10 +420,9 @@ static struct sym_error *finish_ring(struct runtime_session *session, uint64_t f
 	/* A damaged stream is kept as it came. */
 	if (!session->ring_ns || !session->stream)
 		return NULL;
-	file = recording_file_temporary();
-	if (!file)
-		return sym_error_create(SYM_ERROR_IO, "cannot make a temporary file: %s",
-					strerror(errno));
+	error = temporary_file_stream(&file);
+	if (error)
+		return error;
 	stream_ring_drop(&session->ring, from_ns, fileno(session->file));
 	error = stream_ring_write(&session->ring, fileno(session->file), file);
 	if (error) {

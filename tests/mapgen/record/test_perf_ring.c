@@ -3,8 +3,8 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
+#include "mapgen/cli/temporary_file.h"
 #include "mapgen/record/perf_ring.h"
-#include "mapgen/record/recording_file.h"
 
 /* A sample with the layout of perf_writer.c: header, id, ip, pid and tid, time. */
 struct sample {
@@ -35,7 +35,7 @@ static void put_other(struct perf_ring *ring, uint32_t type, uint64_t time)
 /* Counts of records by type in what the ring writes. */
 static void count_types(struct perf_ring *ring, uint64_t from_ns, size_t *counts, size_t types)
 {
-	FILE *file = recording_file_temporary();
+	FILE *file = tmpfile();
 	struct perf_event_header header;
 	uint64_t bytes, at = 0;
 

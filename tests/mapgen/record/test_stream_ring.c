@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "libsym/format/nettrace/nettrace.h"
-#include "mapgen/record/recording_file.h"
+#include "mapgen/cli/temporary_file.h"
 #include "mapgen/record/stream_ring.h"
 #include "tests/support/nettrace_builder.h"
 
@@ -20,8 +20,8 @@ struct written {
 
 static void begin(struct written *written)
 {
-	*written = (struct written){ .file = recording_file_temporary() };
-	cr_assert(written->file);
+	*written = (struct written){ .file = NULL };
+	cr_assert_null(temporary_file_stream(&written->file));
 	nettrace_builder_init(&written->builder);
 	stream_ring_init(&written->ring);
 }
@@ -77,7 +77,7 @@ static bool note_event(void *context, const struct nettrace_event *event)
 /* Events of what the ring writes. */
 static struct seen read_back(const struct written *written)
 {
-	FILE *to = recording_file_temporary();
+	FILE *to = tmpfile();
 	struct seen seen = { 0 };
 	const struct nettrace_sink sink = { .context = &seen, .event = note_event };
 	char bytes[1 << 16];
