@@ -130,17 +130,10 @@ static bool is_last_name(const struct index_builder *builder, const char *name, 
 
 static bool add_name(struct index_builder *builder, const char *name, size_t name_bytes)
 {
-	enum string_pool_outcome outcome;
-
 	if (is_last_name(builder, name, name_bytes))
 		return true;
-	outcome = string_pool_add(builder->names, name, name_bytes, &builder->last_name_offset);
-	if (outcome == STRING_POOL_FULL)
-		builder->failure =
-			sym_error_create(SYM_ERROR_LIMIT, "names of an index: more than %zu bytes",
-					 LIMIT_INDEX_NAME_BYTES);
-	else if (outcome != STRING_POOL_ADDED)
-		builder->failure = &sym_error_no_memory;
+	builder->failure =
+		string_pool_add(builder->names, name, name_bytes, &builder->last_name_offset);
 	if (builder->failure || (builder->account && !charge_builder(builder, name_bytes + 1)))
 		return false;
 	builder->last_name = string_pool_at(builder->names, builder->last_name_offset);

@@ -31,11 +31,6 @@ void index_lsm_deinit(struct index_lsm *levels)
 	free(view);
 }
 
-struct sym_error *index_lsm_begin(struct index_lsm *levels, struct index *index)
-{
-	return index_lsm_replace(levels, index);
-}
-
 /* ---- adding ------------------------------------------------------------------------------- */
 
 /* Indexes of one class have sizes within a factor of INDEX_LSM_FAN. */

@@ -39,20 +39,17 @@ struct index_version {
 };
 
 struct index_lsm {
-	_Atomic(struct index_version *) view; /* NULL before index_lsm_begin() */
+	_Atomic(struct index_version *) view; /* NULL: no level yet */
 	struct index_version *retired;
 };
 
-/* Starts with one level. Adopts `index`, on success only. `levels` is zeroed. */
-struct sym_error *index_lsm_begin(struct index_lsm *levels, struct index *index)
-	__attribute__((warn_unused_result));
 void index_lsm_deinit(struct index_lsm *levels);
 
 /* Adds an index above the existing ones and adopts it, on success only. One thread at a time. */
 struct sym_error *index_lsm_add(struct index_lsm *levels, struct index *added)
 	__attribute__((warn_unused_result));
 
-/* Replaces all levels by one index and adopts it, on success only. */
+/* Replaces all levels by one index and adopts it, on success only. `levels` is zeroed at first. */
 struct sym_error *index_lsm_replace(struct index_lsm *levels, struct index *index)
 	__attribute__((warn_unused_result));
 

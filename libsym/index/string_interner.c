@@ -113,6 +113,7 @@ struct sym_error *string_interner_add(struct string_interner *set, const char *n
 	/* The hash only selects a slot; names are compared. */
 	uint32_t hash = (uint32_t)XXH3_64bits(name, name_bytes);
 	const struct place *known = string_interner_find(set, hash, name, name_bytes);
+	struct sym_error *error;
 	uint32_t offset;
 
 	if (known) {
@@ -121,15 +122,9 @@ struct sym_error *string_interner_add(struct string_interner *set, const char *n
 	}
 	if (!string_interner_grow(set))
 		return &sym_error_no_memory;
-	switch (string_pool_add(set->names, name, name_bytes, &offset)) {
-	case STRING_POOL_ADDED:
-		break;
-	case STRING_POOL_FULL:
-		return sym_error_create(SYM_ERROR_LIMIT, "names of an index: more than %zu bytes",
-					LIMIT_INDEX_NAME_BYTES);
-	default:
-		return &sym_error_no_memory;
-	}
+	error = string_pool_add(set->names, name, name_bytes, &offset);
+	if (error)
+		return error;
 	*free_place(set->places, set->place_count, hash) =
 		(struct place){ hash, 1, offset, (uint32_t)name_bytes };
 	set->count++;

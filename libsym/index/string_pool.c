@@ -45,7 +45,7 @@ static size_t capacity_of(const struct string_pool *names, size_t bytes, size_t 
 	return capacity < bytes ? bytes : capacity;
 }
 
-enum string_pool_outcome string_pool_grow(struct string_pool *names, size_t bytes)
+struct sym_error *string_pool_grow(struct string_pool *names, size_t bytes)
 {
 	struct string_pool_chunk *chunk = &names->chunks[names->count];
 	uint64_t total = 0;
@@ -54,7 +54,8 @@ enum string_pool_outcome string_pool_grow(struct string_pool *names, size_t byte
 	if (names->count)
 		total = atomic_load(&names->first[names->count - 1]) + chunk[-1].used_bytes;
 	if (total + bytes > LIMIT_INDEX_NAME_BYTES || names->count == STRING_POOL_CHUNKS)
-		return STRING_POOL_FULL;
+		return sym_error_create(SYM_ERROR_LIMIT, "more than %zu bytes of names",
+					LIMIT_INDEX_NAME_BYTES);
 	capacity = capacity_of(names, bytes, total);
 	chunk->data = huge_memory_allocate(capacity);
 	if (!chunk->data && capacity > bytes) {
@@ -62,14 +63,14 @@ enum string_pool_outcome string_pool_grow(struct string_pool *names, size_t byte
 		chunk->data = huge_memory_allocate(capacity);
 	}
 	if (!chunk->data)
-		return STRING_POOL_NO_MEMORY;
+		return &sym_error_no_memory;
 	chunk->used_bytes = 0;
 	chunk->capacity_bytes = capacity;
 	names->reserved_bytes = 0;
 	/* Publishes the chunk before any offset in it. */
 	atomic_store_explicit(&names->first[names->count], total, memory_order_release);
 	names->count++;
-	return STRING_POOL_ADDED;
+	return NULL;
 }
 
 void string_pool_trim(struct string_pool *names)

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/error.h"
+
 enum {
 	/* Each is twice as large as the previous one: more than 2^32 bytes in total. */
 	STRING_POOL_CHUNKS = 24
@@ -34,27 +36,22 @@ void string_pool_destroy(struct string_pool *names);
 /* Sets the minimum size of the next chunk. */
 void string_pool_reserve(struct string_pool *names, size_t bytes);
 
-enum string_pool_outcome {
-	STRING_POOL_ADDED,
-	STRING_POOL_FULL, /* LIMIT_INDEX_NAME_BYTES is reached */
-	STRING_POOL_NO_MEMORY
-};
-
 /* Adds a chunk; for string_pool_add(). */
-enum string_pool_outcome string_pool_grow(struct string_pool *names, size_t bytes);
+struct sym_error *string_pool_grow(struct string_pool *names, size_t bytes)
+	__attribute__((warn_unused_result));
 
-/* Appends a copy and a NUL. */
-static inline enum string_pool_outcome string_pool_add(struct string_pool *names, const char *name,
-						       size_t name_bytes, uint32_t *offset_ret)
+/* Appends a copy and a NUL. Errors: LIMIT, NO_MEMORY. */
+static inline struct sym_error *string_pool_add(struct string_pool *names, const char *name,
+						size_t name_bytes, uint32_t *offset_ret)
 {
 	struct string_pool_chunk *chunk = names->count ? &names->chunks[names->count - 1] : NULL;
 	char *room;
 
 	if (!chunk || chunk->capacity_bytes - chunk->used_bytes <= name_bytes) {
-		enum string_pool_outcome outcome = string_pool_grow(names, name_bytes + 1);
+		struct sym_error *error = string_pool_grow(names, name_bytes + 1);
 
-		if (outcome != STRING_POOL_ADDED)
-			return outcome;
+		if (error)
+			return error;
 		chunk = &names->chunks[names->count - 1];
 	}
 	room = chunk->data + chunk->used_bytes;
@@ -64,7 +61,7 @@ static inline enum string_pool_outcome string_pool_add(struct string_pool *names
 						      memory_order_relaxed) +
 				 chunk->used_bytes);
 	chunk->used_bytes += name_bytes + 1;
-	return STRING_POOL_ADDED;
+	return NULL;
 }
 
 static inline const char *string_pool_at(const struct string_pool *names, uint32_t offset)

@@ -169,16 +169,7 @@ static struct sym_error *add_name(struct jitdump_source *source, const char *nam
 		if (error)
 			return error;
 	}
-	switch (string_pool_add(source->names, name, name_bytes, ret)) {
-	case STRING_POOL_ADDED:
-		return NULL;
-	case STRING_POOL_FULL:
-		return sym_error_create(SYM_ERROR_LIMIT, "names of a jitdump: more than %zu bytes",
-					LIMIT_INDEX_NAME_BYTES);
-	case STRING_POOL_NO_MEMORY:
-		break;
-	}
-	return &sym_error_no_memory;
+	return string_pool_add(source->names, name, name_bytes, ret);
 }
 
 static struct sym_error *name_event(struct jitdump_source *source,
@@ -457,10 +448,8 @@ static struct sym_error *index_events(struct jitdump_source *source, size_t firs
 		error = index_freeze(builder, &index);
 	if (!error && is_tail)
 		error = index_lsm_add(&source->levels, index);
-	else if (!error && index_lsm_current(&source->levels))
-		error = index_lsm_replace(&source->levels, index);
 	else if (!error)
-		error = index_lsm_begin(&source->levels, index);
+		error = index_lsm_replace(&source->levels, index);
 	if (!error)
 		index = NULL; /* owned by the levels now */
 	return error;

@@ -80,7 +80,7 @@ struct perfmap_builder {
 	size_t kept_bytes;                 /* of an incomplete line */
 	bool skipping;                     /* to the end of a line that is too long */
 	uint64_t bad_lines;
-	enum string_pool_outcome outcome; /* of the first name that was not added */
+	struct sym_error *failure; /* of the first name that was not added; NULL: none */
 };
 
 void perfmap_source_close(struct perfmap_source *source)
@@ -100,7 +100,7 @@ void perfmap_source_close(struct perfmap_source *source)
 	free(source);
 }
 
-/* Returns false, with the outcome set, if the name of the line cannot be kept. */
+/* Returns false, with the failure set, if the name of the line cannot be kept. */
 static bool add_line(struct perfmap_builder *builder, const struct perfmap_line *line)
 {
 	struct perfmap_source *source = builder->source;
@@ -109,10 +109,10 @@ static bool add_line(struct perfmap_builder *builder, const struct perfmap_line 
 	if (builder->only &&
 	    !address_ranges_contain(builder->only, line->start_address, line->size_bytes))
 		return true;
-	builder->outcome = string_pool_add(
+	builder->failure = string_pool_add(
 		source->names, line->name,
 		source->tier_in_name ? line->name_bytes : line->bare_bytes, &number);
-	if (builder->outcome != STRING_POOL_ADDED)
+	if (builder->failure)
 		return false;
 	if (perfmap_is_stub(line->name, line->name_bytes))
 		value |= PERFMAP_STUB_BIT;
@@ -150,16 +150,6 @@ static void parse_room(struct perfmap_builder *builder, size_t size_bytes)
 		builder->skipping = true;
 		builder->kept_bytes = 0;
 	}
-}
-
-static struct sym_error *names_error(enum string_pool_outcome outcome, const char *path)
-{
-	if (outcome == STRING_POOL_FULL)
-		return sym_error_create_path(
-			SYM_ERROR_LIMIT, path, SYM_OFFSET_UNKNOWN,
-			"more than %zu bytes of names (LIMIT_INDEX_NAME_BYTES)",
-			LIMIT_INDEX_NAME_BYTES);
-	return outcome == STRING_POOL_ADDED ? NULL : &sym_error_no_memory;
 }
 
 /* Offset of the next bytes from `offset` on: a large hole is skipped. */
@@ -237,8 +227,8 @@ static struct sym_error *read_file(struct perfmap_builder *builder,
 						     "more than %llu bytes (LIMIT_PERF_MAP_BYTES)",
 						     (unsigned long long)LIMIT_PERF_MAP_BYTES);
 		parse_room(builder, builder->kept_bytes + (size_t)got);
-		if (builder->outcome != STRING_POOL_ADDED)
-			return names_error(builder->outcome, file->path);
+		if (builder->failure)
+			return sym_error_with_path(STEAL(builder->failure), file->path);
 		if (index_builder_has_failed(builder->symbols))
 			break;
 	}
@@ -384,7 +374,7 @@ struct sym_error *perfmap_source_open(const struct perfmap_input *inputs, size_t
 		return &sym_error_no_memory;
 	error = read_files(source, source->files, &index);
 	if (!error)
-		error = index_lsm_begin(&source->levels, index);
+		error = index_lsm_replace(&source->levels, index);
 	if (error)
 		return error;
 	string_pool_trim(source->names);
