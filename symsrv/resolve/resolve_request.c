@@ -154,13 +154,22 @@ static const char *parse_modules(const json_t *root, struct resolve_request *ret
 	return NULL;
 }
 
+const char *resolve_request_no_object(const json_error_t *error)
+{
+	return json_error_code(error) == json_error_numeric_overflow
+		       ? "a number is beyond 9223372036854775807"
+		       : "not a JSON object";
+}
+
 const char *resolve_request_parse(const char *text, size_t size_bytes, struct resolve_request *ret)
 {
-	json_t *root = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, NULL);
+	json_error_t error = { 0 };
+	json_t *root = json_loadb(text, size_bytes, JSON_REJECT_DUPLICATES, &error);
 	const char *problem;
 
 	*ret = (struct resolve_request){ 0 };
-	problem = json_is_object(root) ? parse_modules(root, ret) : "not a JSON object";
+	problem =
+		json_is_object(root) ? parse_modules(root, ret) : resolve_request_no_object(&error);
 	json_decref(root);
 	return problem;
 }

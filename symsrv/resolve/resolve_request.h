@@ -37,6 +37,8 @@ struct resolve_request {
 
 extern const char resolve_request_too_many[];
 extern const char resolve_request_no_memory[];
+/* Why a text is no JSON object; static. The error is zero when the text is JSON. */
+const char *resolve_request_no_object(const json_error_t *error);
 
 /* NULL, or why it is malformed (static), or resolve_request_no_memory. resolve_request_deinit() in
  * any case.

@@ -150,13 +150,14 @@ static const char *parse_job(const json_t *job, struct resolve_request *request)
 	return parse_stacks(json_object_get(job, "stacks"), modules, count);
 }
 
-static const char *parse_jobs(const json_t *root, struct resolve_request *ret)
+static const char *parse_jobs(const json_t *root, const json_error_t *error,
+			      struct resolve_request *ret)
 {
 	const char *problem = NULL;
 	size_t address_count = 0;
 
 	if (!json_is_object(root))
-		return "not a JSON object";
+		return resolve_request_no_object(error);
 	if (job_count(root) > MOST_JOBS)
 		return "more than 10 jobs";
 	ret->modules = calloc(RESOLVE_MAX_MODULES, sizeof(*ret->modules));
@@ -173,11 +174,12 @@ static const char *parse_jobs(const json_t *root, struct resolve_request *ret)
 
 const char *symbolicate_parse(const char *text, size_t size_bytes, struct resolve_request *ret)
 {
-	json_t *root = json_loadb(text, size_bytes, 0, NULL);
+	json_error_t error = { 0 };
+	json_t *root = json_loadb(text, size_bytes, 0, &error);
 	const char *problem;
 
 	*ret = (struct resolve_request){ 0 };
-	problem = parse_jobs(root, ret);
+	problem = parse_jobs(root, &error, ret);
 	json_decref(root);
 	return problem;
 }

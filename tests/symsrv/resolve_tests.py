@@ -107,6 +107,7 @@ def requests_that_are_malformed_get_a_status_that_says_so():
             equal(status, 400, "status for %.60r" % (body,))
             equal(headers["Content-Type"], "text/plain; charset=utf-8", "type")
             check(text.endswith(b"\n") and text.count(b"\n") == 1 and len(text) > 5, "a reason in a line: %r" % text)
+        equal(post(program, {"modules": [dict(module, addresses=[0xffffffff81000000])]})[2], b"a number is beyond 9223372036854775807\n", "a kernel's")
         equal(post(program, {"modules": []})[2], {"complete": True, "modules": []}, "nothing")
         too_long = b"POST /v1/resolve HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % ((1 << 20) + 1)
         check(b" 413 " in program.raw(too_long)[:40], "too long, and known before the body comes")
