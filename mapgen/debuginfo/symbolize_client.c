@@ -135,7 +135,8 @@ const char *symbolize_client_name_of_code(struct symbolize_client *client,
 		return name;
 	last = symbolize_client_answer(client, identity, "", start + size_bytes - 1);
 	last_name = json_string_value(json_object_get(last, "function"));
-	return last_name && !strcmp(name, last_name) ? name : NULL;
+	/* A symbol without a size has no name for its last byte. */
+	return !last_name || !strcmp(name, last_name) ? name : NULL;
 }
 
 static int64_t now_ms(void)

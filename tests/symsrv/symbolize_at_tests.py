@@ -173,7 +173,7 @@ def a_report_of_a_perf_data_gets_names_of_stripped_programs():
     equal((done.returncode, done.stdout), (3, without.stdout), "without the server")
 
 
-# One entry of the unwind table spans both functions.
+# One entry of the unwind table spans the first two functions. The third has no size.
 TWO_IN_ONE = """	.text
 	.globl two_in_one
 	.type quiet_one, @function
@@ -189,6 +189,15 @@ two_in_one:
 	ret
 	.size two_in_one, . - two_in_one
 	.cfi_endproc
+	.globl without_size
+	.type without_size, @function
+without_size:
+	.cfi_startproc
+	mov $1000000, %ecx
+1:	dec %ecx
+	jnz 1b
+	ret
+	.cfi_endproc
 	.section .note.GNU-stack,"",@progbits
 """
 
@@ -198,7 +207,7 @@ def code_with_the_bounds_of_two_functions_gets_no_wrong_name():
     need("strip", "gcc", "perf")
     directory, empty = tempfile.mkdtemp(dir=h.RUN.scratch), tempfile.mkdtemp(dir=h.RUN.scratch)
     source, program_file, bare = (os.path.join(place, name) for place, name in ((directory, "two"), (directory, "spins"), (empty, "spins")))
-    for ending, text in ((".s", TWO_IN_ONE), (".c", "void two_in_one(void);\nint main(void)\n{\n\tfor (;;)\n\t\ttwo_in_one();\n}\n")):
+    for ending, text in ((".s", TWO_IN_ONE), (".c", "void two_in_one(void);\nvoid without_size(void);\nint main(void)\n{\n\tfor (;; without_size())\n\t\ttwo_in_one();\n}\n")):
         with open(source + ending, "w") as file:
             file.write(text)
     subprocess.run(["gcc", "-O1", "-Wl,--build-id", "-o", program_file, source + ".c", source + ".s"], check=True)
@@ -218,3 +227,4 @@ def code_with_the_bounds_of_two_functions_gets_no_wrong_name():
             done = mapgen("report", "-i", path, "--format=folded", "--symbolize-at", program.url)
             equal((done.returncode, done.stderr), (0, ""), "done")
             check("quiet_one" not in done.stdout and "spins!0x" in done.stdout, done.stdout[:500])
+            check("without_size" in done.stdout, done.stdout[:500])
