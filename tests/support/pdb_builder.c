@@ -68,7 +68,7 @@ static void write_tables(const struct pdb_recipe *recipe, struct buf *blobs, str
 		    (recipe->source_link ? 1ull << 0x37 : 0),
 	    8);
 	put(out, 0, 8);
-	put(out, 2, 4);
+	put(out, 2 - recipe->left_out, 4);
 	put(out, recipe->method_count + recipe->more_rows, 4);
 	if (recipe->move_next)
 		put(out, 1, 4);

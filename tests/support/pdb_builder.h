@@ -29,6 +29,7 @@ struct pdb_recipe {
 	uint32_t move_next, kickoff; /* rids; 0: no row */
 	const char *source_link;     /* NULL: none */
 	uint32_t more_rows;          /* lies: rows of MethodDebugInformation beyond those */
+	uint32_t left_out;           /* lies: rows of Document that are there and not counted */
 };
 
 /* Appends the PDB to `out`. */

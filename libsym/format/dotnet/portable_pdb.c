@@ -37,6 +37,8 @@ enum {
 	HIDDEN_LINE = 0xfeefee,
 	MAX_LINE = 0x20000000,
 	MAX_COLUMN = 0x10000,
+	MOST_PADDING_BYTES = 4, /* compilers write up to 4 bytes behind the rows; a row of Document
+				   has 8 or more */
 };
 
 static const metadata_columns schema[TABLE_END - DOCUMENT] = {
@@ -105,6 +107,8 @@ static struct sym_error *read_tables(struct portable_pdb *pdb)
 	failure = metadata_read_tables(&pdb->tables, &reader, schema, &custom, DOCUMENT, TABLE_END);
 	if (failure || !reader_ok(&reader))
 		return pdb_format_error(failure ?: "the tables are larger than their stream");
+	if (reader_left(&reader) > MOST_PADDING_BYTES)
+		return pdb_format_error("the tables are smaller than their stream");
 	return NULL;
 }
 

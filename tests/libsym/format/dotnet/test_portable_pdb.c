@@ -166,6 +166,22 @@ Test(portable_pdb, refuses_tables_that_are_larger_than_their_stream)
 	close_opened(&opened);
 }
 
+/* Rows of Document that are not counted would be taken for methods. */
+Test(portable_pdb, refuses_tables_that_are_smaller_than_their_stream)
+{
+	struct pdb_recipe recipe = sample;
+
+	for (recipe.left_out = 1; recipe.left_out <= 2; recipe.left_out++) {
+		struct opened opened;
+		struct sym_error *error = open_recipe(&recipe, &opened);
+
+		cr_assert_not_null(error);
+		cr_expect(eq(int, sym_error_code(error), SYM_ERROR_FORMAT));
+		sym_error_destroy(error);
+		close_opened(&opened);
+	}
+}
+
 Test(portable_pdb, refuses_windows_pdbs_and_other_files)
 {
 	static const char *const others[] = { "Microsoft C/C++ MSF 7.00\r\n",
