@@ -116,44 +116,20 @@ static void ask_version(const char *program, char room[ANSWER_BYTES])
 	room[strcspn(room, "\n")] = '\0';
 }
 
-/* "perf version 6.1.140" to "6.1.140". */
-static char *version_of(const char *program)
+/* A program by the number in its version ("perf version 6.1.140"), with what to do about it. */
+static struct way find_program(const char *program, const char *missing, const char *advice,
+			       const char *install, const char *use)
 {
+	struct way way = { .name = program, .help = install };
 	char answer[ANSWER_BYTES];
-	const char *number;
 
+	if (!is_installed(program)) {
+		way.state = message_format("not installed%s", missing);
+		return way;
+	}
 	ask_version(program, answer);
-	number = answer + strcspn(answer, "0123456789");
-	return message_format("%s", number);
-}
-
-static struct way find_perf(void)
-{
-	struct way way = { .name = "perf", .help = "apt install linux-perf" };
-	char *version AUTO_FREE = NULL;
-
-	if (!is_installed("perf")) {
-		way.state = message_format("not installed; record does without");
-		return way;
-	}
-	version = version_of("perf");
-	way.state = message_format("%s: use perf-fix", version);
-	way.help = "perf record -g ...; dotnet-mapgen perf-fix --in-place perf.data";
-	return way;
-}
-
-static struct way find_bpftrace(void)
-{
-	struct way way = { .name = "bpftrace", .help = "apt install bpftrace" };
-	char *version AUTO_FREE = NULL;
-
-	if (!is_installed("bpftrace")) {
-		way.state = message_format("not installed");
-		return way;
-	}
-	version = version_of("bpftrace");
-	way.state = message_format("%s: set BPFTRACE_CACHE_USER_SYMBOLS=1", version);
-	way.help = "BPFTRACE_CACHE_USER_SYMBOLS=1 bpftrace ... | dotnet-mapgen symbolize";
+	way.state = message_format("%s: %s", answer + strcspn(answer, "0123456789"), advice);
+	way.help = use;
 	return way;
 }
 
@@ -191,8 +167,12 @@ static struct way find_bcc(void)
 static void find_ways(struct way ways[WAYS])
 {
 	ways[0] = find_record();
-	ways[1] = find_perf();
-	ways[2] = find_bpftrace();
+	ways[1] = find_program("perf", "; record does without", "use perf-fix",
+			       "apt install linux-perf",
+			       "perf record -g ...; dotnet-mapgen perf-fix --in-place perf.data");
+	ways[2] = find_program(
+		"bpftrace", "", "set BPFTRACE_CACHE_USER_SYMBOLS=1", "apt install bpftrace",
+		"BPFTRACE_CACHE_USER_SYMBOLS=1 bpftrace ... | dotnet-mapgen symbolize");
 	ways[3] = find_bcc();
 }
 
