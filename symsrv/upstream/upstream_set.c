@@ -237,10 +237,22 @@ bool upstream_may_ask(struct upstream *upstream, int64_t now_ms)
 	return may;
 }
 
-/* A tier and a peer are left out when they fail, and their first failure was logged. */
-static bool is_told_of(const struct upstream *upstream)
+/* The line about an upstream that is left out. */
+static const char outage[] = "failed too often, not asked for a while";
+
+/* A tier and a peer are left out when they fail, and their first failure was logged. Some failures
+ * are counted before the first one is logged: then the line about the outage stands for it. */
+static bool is_told_of(struct upstream *upstream, bool has_opened, int64_t now_ms)
 {
-	return upstream_is_optional(upstream) && upstream->told[0];
+	bool is_told = upstream->told[0];
+
+	if (!upstream_is_optional(upstream))
+		return false;
+	if (has_opened && !is_told) {
+		snprintf(upstream->told, sizeof(upstream->told), "%s", outage);
+		upstream->told_ms = now_ms;
+	}
+	return is_told;
 }
 
 void upstream_report(struct upstream *upstream, enum upstream_report report, int64_t now_ms)
@@ -257,7 +269,7 @@ void upstream_report(struct upstream *upstream, enum upstream_report report, int
 	else
 		circuit_breaker_withdrawn(&upstream->breaker);
 	after = upstream->breaker.state;
-	is_told = is_told_of(upstream);
+	is_told = is_told_of(upstream, before == BREAKER_CLOSED && after != BREAKER_CLOSED, now_ms);
 	/* The next outage is news. A tier whose uploads work closes it although reading fails. */
 	if (before != BREAKER_CLOSED && after == BREAKER_CLOSED &&
 	    now_ms - upstream->told_ms >= outage_ms)
@@ -265,8 +277,7 @@ void upstream_report(struct upstream *upstream, enum upstream_report report, int
 	pthread_mutex_unlock(&upstream->lock);
 	/* Logged once, not for each request that is skipped. */
 	if (before == BREAKER_CLOSED && after != BREAKER_CLOSED && !is_told)
-		log_message(LOG_LEVEL_WARNING,
-			    "upstream %s: failed too often, not asked for a while", upstream->name);
+		log_message(LOG_LEVEL_WARNING, "upstream %s: %s", upstream->name, outage);
 	else if (before != BREAKER_CLOSED && after == BREAKER_CLOSED)
 		log_message(LOG_LEVEL_INFO, "upstream %s: answers again", upstream->name);
 }
@@ -319,6 +330,8 @@ static bool is_same_refusal(const char *told, const char *text)
 
 	if (!told_bytes || !is_status(text))
 		return told_bytes;
+	if (!strcmp(told, outage))
+		return !strncmp(text, "HTTP status 5", strlen("HTTP status 5"));
 	return is_status(told) &&
 	       !strncmp(told, text, told_bytes < text_bytes ? told_bytes : text_bytes);
 }

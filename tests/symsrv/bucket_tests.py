@@ -195,7 +195,8 @@ def with_fault(bucket, fault, word, seen, start=300):
         options = tier(bucket.url, "--upstream", "debuginfod=" + server.url)
         with symsrv(*options) as first:
             equal({answer[2] == body_of(identity) for identity, answer in all_answers(first, stored, 1)}, {True}, "the first time")
-            h.wait_until(lambda: first.metric("symsrv_tier_stored_total") == len(stored), "uploaded")
+            # A real store on a busy machine may be left out for ten seconds first.
+            h.waiting.wait_until(lambda: first.metric("symsrv_tier_stored_total") == len(stored), "uploaded", 90)
             before_ms, _ = hits_ms(first, stored, warm, word)
             bucket.fault = fault
             during_ms, others_ms = hits_ms(first, stored, cold, word)

@@ -102,3 +102,18 @@ Test(s3, finds_the_code_of_an_error)
 	s3_error_code("", code);
 	cr_expect_str_eq(code, "");
 }
+
+Test(fleet, an_outage_is_logged_once_whichever_failure_is_first)
+{
+	struct upstream_set *set = set_of(0, 2);
+	struct upstream *peer = set->list[0];
+
+	/* Five requests fail at a time, and are counted before the first one is logged. */
+	for (unsigned int i = 0; i < 5; i++)
+		upstream_report(peer, UPSTREAM_FAILED, 1000);
+	cr_expect_eq(upstream_state(peer), BREAKER_OPEN);
+	cr_expect_not(upstream_refusal_is_news(peer, "HTTP status 503", 1000));
+	cr_expect_not(upstream_refusal_is_news(peer, "connection refused", 1000));
+	cr_expect(upstream_refusal_is_news(peer, "HTTP status 403", 1000), "another fault");
+	upstream_set_release(set);
+}
