@@ -55,6 +55,17 @@ void gc_log_deinit(struct gc_log *log)
 	*log = (struct gc_log){ 0 };
 }
 
+void gc_log_begin(struct gc_log *log, int32_t pid)
+{
+	*log = (struct gc_log){ .items = log->items,
+				.count = log->count,
+				.capacity = log->capacity,
+				.first = log->count,
+				.pid = pid,
+				.stray_pauses = log->stray_pauses,
+				.stray_pause_ns = log->stray_pause_ns };
+}
+
 /* ---- collections ----------------------------------------------------------------------------- */
 
 static struct gc_collection *current(struct gc_log *log)
@@ -66,7 +77,7 @@ static struct gc_collection *current(struct gc_log *log)
 
 static struct gc_collection *find(struct gc_log *log, uint32_t number)
 {
-	for (size_t i = log->count; i > 0 && i + 8 > log->count; i--)
+	for (size_t i = log->count; i > log->first && i + 8 > log->count; i--)
 		if (log->items[i - 1].number == number)
 			return &log->items[i - 1];
 	return NULL;
@@ -97,7 +108,7 @@ static struct sym_error *take_start(struct gc_log *log, const struct runtime_eve
 	uint32_t number = (uint32_t)event_number(event, "Count");
 	struct gc_collection *collection;
 
-	if (log->count && log->items[log->count - 1].number == number)
+	if (log->count > log->first && log->items[log->count - 1].number == number)
 		return NULL; /* each heap may send one */
 	if (!grow_items((void **)&log->items, &log->capacity, log->count, sizeof(*log->items)))
 		return &sym_error_no_memory;
@@ -106,6 +117,7 @@ static struct sym_error *take_start(struct gc_log *log, const struct runtime_eve
 					      .generation = (uint32_t)event_number(event, "Depth"),
 					      .reason = (uint32_t)event_number(event, "Reason"),
 					      .kind = (uint32_t)event_number(event, "Type"),
+					      .pid = log->pid,
 					      .tid = event->tid,
 					      .stack = stack };
 	if (log->trigger_tid) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collections of one process, from events in the order of time.
+ * Collections of processes, one after the other, from events in the order of time.
  *
  *   GCTriggered -> SuspendEEBegin -> SuspendEEEnd -> GCStart -> GCEnd -> GCHeapStats ->
  * RestartEEEnd
@@ -33,13 +33,16 @@ struct gc_collection {
 	uint32_t pauses;
 	uint64_t before_bytes, after_bytes, promoted_bytes;
 	bool has_before, has_after; /* the histories of its heaps, its HeapStats were seen */
+	int32_t pid;                /* the argument of gc_log_begin() */
 	int32_t tid;                /* the thread that started it */
 	uint32_t stack;             /* of what started it, as the caller counts; UINT32_MAX: none */
 };
 
 struct gc_log {
-	struct gc_collection *items; /* by start */
+	struct gc_collection *items; /* by start, of one process after the other */
 	size_t count, capacity;
+	size_t first; /* of the process */
+	int32_t pid;
 	uint64_t stray_pauses, stray_pause_ns; /* of collections that began before the recording */
 	/* Under way; collections by their number in `items` + 1, 0: none. */
 	bool is_suspended;
@@ -55,6 +58,9 @@ struct gc_log {
 };
 
 void gc_log_deinit(struct gc_log *log);
+
+/* The next events are of this process. */
+void gc_log_begin(struct gc_log *log, int32_t pid);
 
 /* Takes an event; one that has nothing to do with collections is left out. `stack`: the caller's
  * number of its stack, or UINT32_MAX. Errors: NO_MEMORY. */

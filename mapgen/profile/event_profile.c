@@ -173,6 +173,7 @@ static struct sym_error *finish_collections(struct event_reading *reading)
 	size_t before = log->count;
 	struct sym_error *error = NULL;
 
+	gc_log_begin(log, reading->opts->pid ?: reading->gc_pid);
 	if (reading->gc_count)
 		qsort(reading->gc, reading->gc_count, sizeof(*reading->gc), compare_gc);
 	for (size_t i = 0; !error && i < reading->gc_count; i++) {

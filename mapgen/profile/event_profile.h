@@ -17,6 +17,7 @@ struct event_profile_opts {
 	const struct address_names *names; /* NULL: the stream names its methods itself */
 	struct event_match *match;         /* samples of probes; NULL: there are none */
 	int32_t pid;                       /* of the host; 0: as the stream says */
+	const char *runtime;               /* ".NET 10.0.12"; NULL: that of the profile */
 	/* The thread id of the host; NULL: as the stream says. */
 	int32_t (*host_tid)(void *context, int32_t pid, int32_t tid);
 	void *host_tid_context;

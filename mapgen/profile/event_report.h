@@ -26,6 +26,9 @@ enum {
 	POOL_STARVATION = 6 /* src/coreclr/vm/ClrEtwAll.man, ThreadAdjustmentReasonMap */
 };
 
+/* In the owner of a lock: it is the number of a managed thread. */
+#define EVENT_REPORT_MANAGED_OWNER (UINT64_C(1) << 63)
+
 /* One wait for a lock. */
 struct lock_wait {
 	uint64_t begin_ns, end_ns;
@@ -63,8 +66,6 @@ struct event_report {
 	/* Allocation ticks have no size of an object (up to .NET 5): their bytes count unused ends
 	 * of the areas in which threads allocate. */
 	bool counts_area_ends;
-	/* Owners of locks are managed threads, by their numbers (from .NET 11 on). */
-	bool owners_are_managed;
 	/* Events that are missing. */
 	uint64_t other_processes;            /* events of collections */
 	uint64_t meter_limits, meter_errors; /* said by the runtime */

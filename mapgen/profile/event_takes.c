@@ -157,13 +157,12 @@ static uint64_t owner_of(struct event_reading *reading, const struct runtime_eve
 	enum {
 		FIRST_WITH_MANAGED_OWNERS = 11
 	};
-	const char *runtime = reading->profile->runtime;
+	const char *runtime = reading->opts->runtime ?: reading->profile->runtime;
 	uint64_t owner = event_number(event, "LockOwnerThreadID");
 
 	if (runtime && !strncmp(runtime, name, strlen(name)) &&
 	    strtoul(runtime + strlen(name), NULL, 10) >= FIRST_WITH_MANAGED_OWNERS) {
-		reading->report->owners_are_managed = true;
-		return owner;
+		return owner ? owner | EVENT_REPORT_MANAGED_OWNER : 0;
 	}
 	return owner && owner <= INT32_MAX
 		       ? (uint64_t)event_reading_host_tid(
@@ -200,12 +199,13 @@ static struct sym_error *keep_lock_wait(struct event_reading *reading,
 	if (!grow_items((void **)&report->lock_waits, &report->lock_wait_capacity,
 			report->lock_wait_count, sizeof(*report->lock_waits)))
 		return &sym_error_no_memory;
-	report->lock_waits[report->lock_wait_count++] =
-		(struct lock_wait){ .begin_ns = pending->time_ns,
-				    .end_ns = pending->time_ns + waited_ns,
-				    .tid = pending->key.tid,
-				    .owner_tid = report->owners_are_managed ? 0 : pending->number,
-				    .lock = lock };
+	report->lock_waits[report->lock_wait_count++] = (struct lock_wait){
+		.begin_ns = pending->time_ns,
+		.end_ns = pending->time_ns + waited_ns,
+		.tid = pending->key.tid,
+		.owner_tid = pending->number & EVENT_REPORT_MANAGED_OWNER ? 0 : pending->number,
+		.lock = lock
+	};
 	return NULL;
 }
 

@@ -139,10 +139,15 @@ static struct sym_error *read_streams(struct profile *profile, const struct trac
 	const json_t *about = json_array_get(json_object_get(archive->about, "event_streams"), 0);
 	struct sym_error *error = NULL;
 
+	/* A program that was started had no runtime yet. */
+	if (!profile->runtime && archive->stream_count == 1 &&
+	    !keep_text(about, "runtime", &profile->runtime))
+		return &sym_error_no_memory;
 	for (size_t i = 0; !error && i < archive->stream_count; i++) {
 		struct event_profile_opts event_opts = { .names = names,
 							 .match = match,
 							 .pid = archive->streams[i].pid,
+							 .runtime = archive->streams[i].runtime,
 							 .host_tid = frozen_tid,
 							 .host_tid_context = names->context };
 

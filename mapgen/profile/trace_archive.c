@@ -298,6 +298,7 @@ static struct sym_error *read_streams(const struct byte_source *source, const st
 						"%s lists a stream of events without a name",
 						RECORDING_ABOUT);
 		stream->pid = (int32_t)json_integer_value(json_object_get(about, "pid"));
+		stream->runtime = json_string_value(json_object_get(about, "runtime"));
 		error = read_to_file(source, zip, member, &stream->fd);
 		archive->stream_count += !error;
 	}

@@ -14,7 +14,8 @@
 /* A stream of a runtime's events. */
 struct trace_stream {
 	int32_t pid;
-	int fd; /* in a file without a name */
+	const char *runtime; /* ".NET 10.0.12"; NULL: not known; in `about` */
+	int fd;              /* in a file without a name */
 };
 
 struct trace_archive {

@@ -190,21 +190,12 @@ static json_t *collection_row(const struct view *view, const struct gc_collectio
 
 struct gc_sums {
 	uint64_t count, generations[3], pause_ns, longest_ns, allocated_bytes;
+	uint64_t without_events; /* of the processes before */
+	/* The next ones are of the last process. */
+	int32_t pid;
+	uint64_t numbered;
 	uint32_t first_number, last_number;
 };
-
-static void add_sums(struct gc_sums *sums, const struct gc_collection *collection)
-{
-	if (!sums->count || collection->number < sums->first_number)
-		sums->first_number = collection->number;
-	if (collection->number > sums->last_number)
-		sums->last_number = collection->number;
-	sums->count++;
-	sums->generations[collection->generation < 3 ? collection->generation : 2]++;
-	sums->pause_ns += collection->pause_ns;
-	if (collection->longest_pause_ns > sums->longest_ns)
-		sums->longest_ns = collection->longest_pause_ns;
-}
 
 /* Counts the numbers that are missing. Collections have consecutive numbers. The collection of
  * GC.TryStartNoGCRegion() has a number and sends no event. */
@@ -212,7 +203,28 @@ static uint64_t collections_without_events(const struct gc_sums *sums)
 {
 	uint64_t numbers = (uint64_t)sums->last_number - sums->first_number + 1;
 
-	return sums->count && numbers > sums->count ? numbers - sums->count : 0;
+	return sums->numbered && numbers > sums->numbered ? numbers - sums->numbered : 0;
+}
+
+static void begin_process(struct gc_sums *sums, int32_t pid)
+{
+	sums->without_events += collections_without_events(sums);
+	sums->pid = pid;
+	sums->numbered = 0;
+}
+
+static void add_sums(struct gc_sums *sums, const struct gc_collection *collection)
+{
+	if (!sums->numbered || collection->number < sums->first_number)
+		sums->first_number = collection->number;
+	if (!sums->numbered || collection->number > sums->last_number)
+		sums->last_number = collection->number;
+	sums->numbered++;
+	sums->count++;
+	sums->generations[collection->generation < 3 ? collection->generation : 2]++;
+	sums->pause_ns += collection->pause_ns;
+	if (collection->longest_pause_ns > sums->longest_ns)
+		sums->longest_ns = collection->longest_pause_ns;
 }
 
 static json_t *gc_summary(const struct view *view, const struct gc_sums *sums)
@@ -222,8 +234,8 @@ static json_t *gc_summary(const struct view *view, const struct gc_sums *sums)
 	return json_pack(
 		"{s:I, s:I, s:[I, I, I], s:f, s:f, s:f, s:I, s:f, s:I}", "count",
 		(json_int_t)sums->count, "without_events",
-		(json_int_t)collections_without_events(sums), "by_generation",
-		(json_int_t)sums->generations[0], (json_int_t)sums->generations[1],
+		(json_int_t)(sums->without_events + collections_without_events(sums)),
+		"by_generation", (json_int_t)sums->generations[0], (json_int_t)sums->generations[1],
 		(json_int_t)sums->generations[2], "paused_ms", (double)sums->pause_ns / ns_per_ms,
 		"paused_percent", seconds > 0 ? (double)sums->pause_ns / 1e7 / seconds : 0.0,
 		"longest_pause_ms", (double)sums->longest_ns / ns_per_ms, "allocated_bytes",
@@ -243,8 +255,13 @@ static struct sym_error *make_gc(const struct view *view, json_t **summary, json
 	for (size_t i = 0; i < log->count; i++) {
 		const struct gc_collection *collection = &log->items[i];
 		uint64_t allocated = 0;
-		bool has_allocated = allocated_before(collection, before, &allocated);
+		bool has_allocated;
 
+		if (collection->pid != sums.pid) {
+			begin_process(&sums, collection->pid);
+			before = NULL;
+		}
+		has_allocated = allocated_before(collection, before, &allocated);
 		before = collection;
 		if (!is_in_window(view, collection->start_ns))
 			continue;
@@ -349,8 +366,9 @@ static void add_lock(const struct view *view, const struct event_origins *origin
 
 	if (row && row->extra[1])
 		snprintf(object, sizeof(object), "0x%" PRIx64, row->extra[1]);
-	if (owner && view->profile->report->owners_are_managed) {
-		snprintf(managed, sizeof(managed), "managed thread %" PRIu64, owner);
+	if (owner & EVENT_REPORT_MANAGED_OWNER) {
+		snprintf(managed, sizeof(managed), "managed thread %" PRIu64,
+			 owner & ~EVENT_REPORT_MANAGED_OWNER);
 		owner = 0;
 	}
 	json_array_append_new(

@@ -65,6 +65,13 @@ class Target:
         remove_leftovers(self.pid)
 
 
+def thread_names(pid):
+    try:
+        return [open(f"/proc/{pid}/task/{tid}/comm", encoding="utf-8").read().strip() for tid in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+
+
 class Recording:
     """record in the background; start() returns when the session is there, stop() what it has printed."""
 
@@ -78,12 +85,7 @@ class Recording:
     def wait_until_ready(self):
         """Until the runtime has a connection with us: a thread receives it."""
         while self.process.poll() is None:
-            try:
-                names = [open(f"/proc/{self.process.pid}/task/{tid}/comm", encoding="utf-8").read().strip()
-                         for tid in os.listdir(f"/proc/{self.process.pid}/task")]
-            except OSError:
-                names = []
-            if "events" in names:
+            if "events" in thread_names(self.process.pid):
                 return
             os.sched_yield()
 

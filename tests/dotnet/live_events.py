@@ -11,9 +11,9 @@ import subprocess
 import sys
 import zipfile
 
-from event_target import Recording, Target, about, cpu_times_of, events_of, match, samples_of
+from event_target import Recording, Target, about, cpu_times_of, events_of, events_program, match, samples_of, thread_names
 from harness import ROOT, Skip, expect
-from live_record import STARTS
+from live_record import STARTS, dotnet_of
 
 # In a few hundred events, four are within what chance does to the share.
 CHANCE = 4
@@ -465,6 +465,13 @@ def test_events_prints_what_the_program_throws_with_names_as_in_csharp(context):
     expect(own == ["Events.Find(int)"] * len(own) and len(own) >= 3, f"frames: {frames}")
 
 
+def expect_managed_owner(context, path):
+    view = json.loads(context.mapgen.must("report", "contention", "-i", path, "--format=json").stdout)
+    row = view["locks"][0]
+    expect(row["last_owner_tid"] is None and row["last_owner"] == "managed thread 1", f"{row}")
+    expect(view["runtime"].startswith(".NET 11."), f"the runtime is {view['runtime']}")
+
+
 def test_owners_of_locks_of_11_are_managed_threads(context):
     path = os.path.join(context.scratch, "owners-11.trace.zip")
     with Target("11.0") as target:
@@ -472,5 +479,16 @@ def test_owners_of_locks_of_11_are_managed_threads(context):
         recording.wait_until_ready()
         target.ask("work 4")
         recording.stop()
-    row = json.loads(context.mapgen.must("report", "contention", "-i", path, "--format=json").stdout)["locks"][0]
-    expect(row["last_owner_tid"] is None and row["last_owner"] == "managed thread 1", f"{row}")
+    expect_managed_owner(context, path)
+
+
+def test_owners_of_locks_of_a_program_that_record_started(context):
+    """When the recording begins, it has no runtime yet."""
+    path = os.path.join(context.scratch, "owners-started.trace.zip")
+    command = [context.mapgen.program, "record", "-o", path, "--events=contention", "--"]
+    with Target("11.0", command=[*command, dotnet_of("11.0"), events_program()]) as target:
+        while "events" not in thread_names(target.pid):
+            target.ask("spin 20")
+        target.ask("work 4")
+        target.process.communicate()
+    expect_managed_owner(context, path)

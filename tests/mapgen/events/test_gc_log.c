@@ -169,3 +169,19 @@ Test(gc_log, counts_a_pause_whose_collection_it_has_not_seen, .init = begin, .fi
 	cr_expect_eq(gc.stray_pauses, 1);
 	cr_expect_eq(gc.stray_pause_ns, 30);
 }
+
+Test(gc_log, takes_one_process_after_the_other, .init = begin, .fini = end)
+{
+	gc_log_begin(&gc, 10);
+	suspend(5, 100, 1);
+	start(1, 0, GC_BLOCKING, 5, 110);
+	/* The first stream ends here. */
+	gc_log_begin(&gc, 20);
+	start(1, 2, GC_BLOCKING, 6, 120);
+	restart(5, 160);
+	cr_assert_eq(gc.count, 2);
+	cr_expect_eq(gc.items[0].pid, 10);
+	cr_expect_eq(gc.items[1].pid, 20);
+	cr_expect_eq(gc.items[1].generation, 2);
+	cr_expect_eq(gc.items[0].pause_ns + gc.items[1].pause_ns, 0);
+}

@@ -63,3 +63,34 @@ Test(event_view, says_what_activities_need)
 	expect_events("Microsoft.AspNetCore.Hosting", "RequestStop", false);
 	expect_events("Microsoft-Windows-DotNETRuntime", "ContentionStart", false);
 }
+
+/* Collections have numbers of their process. */
+Test(event_view, counts_collections_without_events_of_each_process)
+{
+	static const struct gc_collection items[] = {
+		{ .pid = 10, .number = 1, .stack = UINT32_MAX },
+		{ .pid = 10, .number = 2, .stack = UINT32_MAX },
+		{ .pid = 20, .number = 101, .stack = UINT32_MAX },
+		{ .pid = 20, .number = 103, .stack = UINT32_MAX },
+		{ .pid = 20, .number = 104, .stack = UINT32_MAX },
+	};
+	struct profile *profile;
+	struct view view = { .kind = VIEW_GC };
+	json_t *summary, *rows;
+	size_t count = sizeof(items) / sizeof(*items);
+
+	cr_assert(eq(ptr, profile_create(&profile), NULL));
+	profile->report = calloc(1, sizeof(*profile->report));
+	cr_assert(ne(ptr, profile->report, NULL));
+	profile->report->gc.items = malloc(sizeof(items));
+	cr_assert(ne(ptr, profile->report->gc.items, NULL));
+	memcpy(profile->report->gc.items, items, sizeof(items));
+	profile->report->gc.count = count;
+	view.profile = profile;
+	cr_assert(eq(ptr, event_view_make(&view, &summary, &rows), NULL));
+	cr_expect(eq(int, (int)json_array_size(rows), (int)count));
+	cr_expect(eq(int, (int)json_integer_value(json_object_get(summary, "without_events")), 1));
+	json_decref(summary);
+	json_decref(rows);
+	profile_destroy(profile);
+}
