@@ -16,7 +16,7 @@ def profile(pid, seconds=4):
         raise Skip("profile-bpfcc is not installed (package bpfcc-tools)")
     if os.geteuid() != 0:
         raise Skip("BPF needs root")
-    done = subprocess.run([program, "-p", str(pid), "-U", "-f", "-F", "99", str(seconds)], stdin=subprocess.DEVNULL,
+    done = subprocess.run([program, "-p", str(pid), "-U", "-f", "-F", "399", str(seconds)], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, errors="replace", timeout=120)
     lines = [line for line in done.stdout.splitlines() if ";" in line]
     if not lines:

@@ -18,8 +18,8 @@ def managed_names(stacks):
 
 def test_profile_bpfcc_names_a_process_without_any_variable(context):
     with Sample(context.sdk(), NO_VARIABLE) as sample:
-        plain = folded(run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 99, 4], ours=False))
-        done = run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 99, 4])
+        plain = folded(run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 399, 4], ours=False))
+        done = run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 399, 4])
     stacks, report = folded(done), report_of(done, sample.pid)
     expect(report, f"libsym did not answer: {done.stderr.strip()[-200:]}")
     for text, counted in (("as it is", plain), ("with libsym", stacks)):
@@ -115,7 +115,7 @@ def bpftrace_names(done):
 
 def bpftrace_program(pid):
     """Until there are enough samples: on a busy machine 3 seconds have had none."""
-    return (f"profile:hz:49 /pid == {pid}/ {{ @[ustack] = count(); @seen++; if (@seen >= 150) {{ exit(); }} }} "
+    return (f"profile:hz:199 /pid == {pid}/ {{ @[ustack] = count(); @seen++; if (@seen >= 150) {{ exit(); }} }} "
             "interval:s:60 { exit(); }")
 
 

@@ -226,7 +226,7 @@ def test_symbolize_names_samples_of_perf_without_callers(context):
     with Sample(context.sdk()) as sample:
         data = os.path.join(context.scratch, "flat.data")
         perf = perf_samples.perf(data)
-        output_of(*perf, "record", "-q", "-e", "cpu-clock", "-F", "499", "-p", sample.pid, "-o", data, "--", "sleep", SECONDS)
+        output_of(*perf, "record", "-q", "-e", "cpu-clock", "-F", "1999", "-p", sample.pid, "-o", data, "--", "sleep", SECONDS)
         text = output_of(*perf, "script", "-i", data)
         pairs = symbolize(context, text, "-p", sample.pid)
         tally = Tally(Memory(sample.pid))
@@ -245,7 +245,7 @@ def need_bpf():
 
 
 def bpftrace(context, pid, key, *options):
-    program = f"profile:hz:99 /pid == {pid}/ {{ @[{key}] = count(); }} interval:s:{SECONDS} {{ exit(); }}"
+    program = f"profile:hz:399 /pid == {pid}/ {{ @[{key}] = count(); }} interval:s:{SECONDS} {{ exit(); }}"
     # Without a cache of its own 0.17 loses stacks of processes with many mappings.
     done = run_tool(context, ["bpftrace", *options, "-e", program], ours=False,
                     variables={"BPFTRACE_CACHE_USER_SYMBOLS": "1"}, is_whole=has_its_stacks)
