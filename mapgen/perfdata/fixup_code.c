@@ -54,14 +54,18 @@ static void fixup_code_fill(struct filling *filling, uint64_t end)
 /* All memory with code; false when out of memory. */
 static bool all_ranges(const struct code_names *names, struct address_ranges *ret)
 {
-	struct address_range *items AUTO_FREE = calloc(names->mapping_count + 1, sizeof(*items));
+	size_t more = names->unrecorded ? names->unrecorded->count : 0, count = 0;
+	struct address_range *items AUTO_FREE =
+		calloc(names->mapping_count + more + 1, sizeof(*items));
 
 	if (!items)
 		return false;
 	for (size_t i = 0; i < names->mapping_count; i++)
-		items[i] = (struct address_range){ names->mappings[i]->start_address,
-						   names->mappings[i]->end_address };
-	return address_ranges_unite(items, names->mapping_count, ret);
+		items[count++] = (struct address_range){ names->mappings[i]->start_address,
+							 names->mappings[i]->end_address };
+	for (size_t i = 0; i < more; i++)
+		items[count++] = names->unrecorded->items[i];
+	return address_ranges_unite(items, count, ret);
 }
 
 static void fixup_code_keep(struct filling *filling, const struct sym_symbol *symbol)

@@ -99,14 +99,16 @@ void process_fixup_fail(struct process_fixup *process_fixup, const char *subject
 
 /*
  * Names for memory with code: one symbol file by address from `symbols` (ascending), with "[unnamed
- * code]" where `mappings` have none. Fixes all mappings.
+ * code]" where `mappings` and `unrecorded` have none. Fixes all mappings.
  */
 struct code_names {
 	const struct sym_symbol *const *symbols;
 	size_t symbol_count;
 	struct recorded_mapping *const *mappings;
 	size_t mapping_count;
-	const char *origin; /* stored in the file */
+	const struct address_ranges
+		*unrecorded; /* memory without a record that one of `mappings` covers; NULL: none */
+	const char *origin;  /* stored in the file */
 };
 
 struct sym_error *process_fixup_name_code(struct process_fixup *process_fixup,
@@ -115,6 +117,24 @@ struct sym_error *process_fixup_name_code(struct process_fixup *process_fixup,
 /* Counts the samples in memory with code whose records got no names: the process has ended, or no
  * longer has the memory. */
 void process_fixup_count_lost(struct process_fixup *process_fixup);
+
+/* Executable memory of the live process that is in no record. */
+struct unrecorded {
+	struct address_ranges code; /* may be managed code */
+	struct address_ranges other;
+};
+
+/* `ret` is zeroed by the caller. False: out of memory. */
+bool unrecorded_find(const struct process_fixup *process_fixup, const struct sym_snapshot *snapshot,
+		     struct unrecorded *ret);
+void unrecorded_deinit(struct unrecorded *unrecorded);
+
+/*
+ * Extends the records of `mappings` over all code. Keeps the code that they reach without hiding
+ * something else. False: out of memory.
+ */
+bool unrecorded_take_in(struct unrecorded *unrecorded, const struct process_fixup *process_fixup,
+			struct recorded_mapping *const *mappings, size_t count);
 
 /* Sorts by start address. */
 void sort_mappings(struct recorded_mapping **mappings, size_t count);

@@ -70,7 +70,7 @@ static bool is_among(struct recorded_mapping *const *mappings, size_t count, uin
 	return false;
 }
 
-/* Those in memory of no file, or in files that join it; in *ret, heap. */
+/* Those in memory of no file, in files that join it, or in no record; in *ret, heap. */
 static size_t code_symbols(const struct sym_snapshot *snapshot, const struct sym_symbols *symbols,
 			   const struct code_names *names, const struct sym_symbol ***ret)
 {
@@ -89,7 +89,8 @@ static size_t code_symbols(const struct sym_snapshot *snapshot, const struct sym
 			break;
 		if (sym_snapshot_mapping_at(snapshot, mapping)->start_address <= symbol->start &&
 		    (is_code_memory(sym_snapshot_mapping_at(snapshot, mapping)) ||
-		     is_among(names->mappings, names->mapping_count, symbol->start)))
+		     is_among(names->mappings, names->mapping_count, symbol->start) ||
+		     address_ranges_contain(names->unrecorded, symbol->start, 0)))
 			items[kept++] = symbol;
 	}
 	return kept;
@@ -112,18 +113,24 @@ static struct sym_error *name_code(struct process_fixup *process_fixup,
 	const struct sym_process_info *info = sym_snapshot_process(snapshot);
 	const struct sym_symbol **items AUTO_FREE = NULL;
 	struct recorded_mapping **mappings AUTO_FREE = NULL;
+	struct unrecorded unrecorded = { 0 };
 	struct code_names names = { .mapping_count = own_code(process_fixup, snapshot, &mappings) };
 	char *origin AUTO_FREE =
 		message_format("code of process %d (%s), started at tick %" PRIu64 ", by address",
 			       info->pid, info->comm, info->start_time_ticks);
+	struct sym_error *failure;
 
-	if (mappings) {
+	if (mappings && origin && unrecorded_find(process_fixup, snapshot, &unrecorded) &&
+	    unrecorded_take_in(&unrecorded, process_fixup, mappings, names.mapping_count)) {
 		names.mappings = mappings;
+		names.unrecorded = &unrecorded.code;
 		names.origin = origin;
 		names.symbol_count = code_symbols(snapshot, symbols, &names, &items);
 		names.symbols = items;
 	}
-	return items ? name_found_code(process_fixup, &names) : &sym_error_no_memory;
+	failure = items ? name_found_code(process_fixup, &names) : &sym_error_no_memory;
+	unrecorded_deinit(&unrecorded);
+	return failure;
 }
 
 /* ---- files ---------------------------------------------------------------------------- */

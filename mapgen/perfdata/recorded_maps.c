@@ -63,6 +63,8 @@ static bool recorded_maps_decode(const struct perf_record *record, struct reader
 	ret->start_address = reader_u64(reader);
 	size_bytes = reader_u64(reader);
 	ret->end_address = ret->start_address + size_bytes;
+	ret->shown_start_address = ret->start_address;
+	ret->shown_end_address = ret->end_address;
 	ret->offset = reader_u64(reader);
 	if (ret->end_address <= ret->start_address || ret->pid <= 0)
 		return false;
@@ -144,6 +146,51 @@ void recorded_maps_sort(struct recorded_maps *maps)
 		qsort(maps->items, maps->count, sizeof(*maps->items), by_process);
 }
 
+static void keep_away(const struct recorded_mapping *record, uint64_t start, uint64_t end,
+		      struct address_range *room)
+{
+	if (start < record->start_address && end > room->start)
+		room->start = end;
+	if (end > record->end_address && start < room->end)
+		room->end = start;
+}
+
+static struct address_range room_about(const struct recorded_mapping *items,
+				       const struct recorded_mapping *record,
+				       const struct address_ranges *others)
+{
+	struct address_range room = { 0, UINT64_MAX };
+
+	for (const struct recorded_mapping *before = items; before < record; before++)
+		if (before->is_first_sight)
+			keep_away(record, before->start_address, before->end_address, &room);
+	for (size_t i = 0; i < others->count; i++)
+		keep_away(record, others->items[i].start, others->items[i].end, &room);
+	return room;
+}
+
+void recorded_mapping_reach(const struct recorded_mapping *items, struct recorded_mapping *record,
+			    const struct address_ranges *others,
+			    const struct address_ranges *ranges, bool *reached)
+{
+	struct address_range room = { 0 };
+
+	if (record->is_first_sight)
+		room = room_about(items, record, others);
+	for (size_t i = 0; i < ranges->count; i++) {
+		const struct address_range *range = &ranges->items[i];
+
+		if (reached[i] || (range->start != record->end_address &&
+				   (range->start < room.start || range->end > room.end)))
+			continue;
+		if (range->start < record->shown_start_address)
+			record->shown_start_address = range->start;
+		if (range->end > record->shown_end_address)
+			record->shown_end_address = range->end;
+		reached[i] = true;
+	}
+}
+
 static void put_u64(uint8_t *room, uint64_t value)
 {
 	for (unsigned int i = 0; i < 8; i++)
@@ -176,6 +223,8 @@ bool recorded_mapping_change(const struct recorded_mapping *mapping,
 	    mapping->record_bytes < name_at + length + 1 ||
 	    memcmp(bytes + name_at, mapping->name, length + 1))
 		return false;
+	put_u64(bytes + START_AT, mapping->shown_start_address);
+	put_u64(bytes + LENGTH_AT, mapping->shown_end_address - mapping->shown_start_address);
 	if (mapping->fix == RECORDED_ANONYMOUS) {
 		put_name(bytes + name_at, length, anonymous_name);
 		return true;
@@ -187,7 +236,7 @@ bool recorded_mapping_change(const struct recorded_mapping *mapping,
 	bytes[BUILD_ID_AT] = BUILD_ID_BYTES;
 	memcpy(bytes + BUILD_ID_AT + 4, build_id, BUILD_ID_BYTES);
 	if (mapping->fix == RECORDED_ADDRESSES) {
-		put_u64(bytes + FILE_OFFSET_AT, mapping->start_address);
+		put_u64(bytes + FILE_OFFSET_AT, mapping->shown_start_address);
 		/* For memory without a file perf would read the perf map. */
 		if (is_anonymous_to_perf(mapping->name))
 			put_name(bytes + name_at, length, jitted_name);
@@ -220,6 +269,8 @@ bool recorded_maps_add(struct recorded_maps *maps, const struct recorded_mapping
 	*kept = *mapping;
 	kept->name = name;
 	kept->is_added = kept->is_first_sight = kept->has_room = true;
+	kept->shown_start_address = kept->start_address;
+	kept->shown_end_address = kept->end_address;
 	return true;
 }
 

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libsym/base/address_ranges.h"
 #include "libsym/base/text_set.h"
 #include "mapgen/perfdata/perf_data.h"
 
@@ -52,8 +53,9 @@ struct recorded_mapping {
 	uint64_t inode;
 	uint64_t start_address;
 	uint64_t end_address;
-	uint64_t offset;  /* offset in the mapped file */
-	const char *name; /* lives as long as the table */
+	uint64_t shown_start_address, shown_end_address; /* what the changed record gets */
+	uint64_t offset;                                 /* offset in the mapped file */
+	const char *name;                                /* lives as long as the table */
 	enum recorded_fix fix;
 	uint32_t standin; /* of fixes with a build-id; as the caller counts */
 };
@@ -74,6 +76,17 @@ struct sym_error *recorded_maps_take(void *context, const struct perf_record *re
 
 /* Sorts by process; code before data, both in file order. */
 void recorded_maps_sort(struct recorded_maps *maps);
+
+/*
+ * Extends a mapping of a process over as much of `ranges` as it can reach, except those marked in
+ * `reached`, and marks them there. The memory between is covered too. perf cuts each record out of
+ * the records before it, so this memory may be in no earlier one of `items` (the mappings of that
+ * process in file order) and in none of `others`. A record that was written later reaches only what
+ * begins at its end.
+ */
+void recorded_mapping_reach(const struct recorded_mapping *items, struct recorded_mapping *record,
+			    const struct address_ranges *others,
+			    const struct address_ranges *ranges, bool *reached);
 
 /*
  * Adds a mapping that is in no record, as perf would have recorded it at the beginning. Name and

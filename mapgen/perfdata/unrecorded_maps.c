@@ -58,8 +58,8 @@ static bool recorded_ranges(const struct one_process *process, struct address_ra
 	struct address_range *items AUTO_FREE = calloc(process->count + 1, sizeof(*items));
 
 	for (size_t i = 0; items && i < process->count; i++)
-		items[i] = (struct address_range){ process->mappings[i].start_address,
-						   process->mappings[i].end_address };
+		items[i] = (struct address_range){ process->mappings[i].shown_start_address,
+						   process->mappings[i].shown_end_address };
 	return items && address_ranges_unite(items, process->count, ret);
 }
 
@@ -134,17 +134,29 @@ static bool add_mapping(struct recorded_maps *maps, int32_t pid, const struct sy
 					       });
 }
 
-/* Executable mappings that no record covers. perf cuts the records that follow out of them. */
+/* Such a record can be extended over memory with code (fixup_gaps.c). */
+static bool has_code_record(const struct one_process *process)
+{
+	for (size_t i = 0; i < process->count; i++)
+		if (process->mappings[i].is_first_sight &&
+		    mapping_class_of(process->mappings[i].name) == MAPPING_CODE)
+			return true;
+	return false;
+}
+
+/* Executable mappings that are in no record. */
 static bool add_mappings(struct unrecorded_maps *unrecorded, const struct one_process *process,
 			 const struct sym_snapshot *snapshot, const struct address_ranges *ranges,
 			 struct recorded_maps *maps)
 {
+	bool without_code = has_code_record(process);
+
 	for (size_t i = 0; i < sym_snapshot_mapping_count(snapshot); i++) {
 		const struct sym_mapping *mapping = sym_snapshot_mapping_at(snapshot, i);
 
 		if (!(mapping->protection & SYM_EXECUTE) ||
-		    address_ranges_contain(ranges, mapping->start_address,
-					   mapping->end_address - mapping->start_address))
+		    address_ranges_overlap(ranges, mapping->start_address, mapping->end_address) ||
+		    (without_code && mapping_class_of(mapping->path) == MAPPING_CODE))
 			continue;
 		if (!add_mapping(maps, process->pid, mapping))
 			return false;

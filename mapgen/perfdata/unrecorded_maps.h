@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples of a perf.data that lie outside of all recorded mappings, so that perf cannot name them.
- * perf leaves mappings out with --synth=no, those whose path has a byte that is not ASCII (perf
- * 6.1), and those that are made between its reading of the mappings and its first event. Counts
- * such samples, and adds the mappings that the process has now if they are those of the recording:
- * the process began before the recording ended, has neither run another program nor ended since it
- * began, and still has the recorded mappings.
+ * perf leaves mappings out with --synth=no, and those whose path has a byte that is not ASCII
+ * (perf 6.1). Counts such samples, and adds the mappings that the process has now if they are those
+ * of the recording: the process began before the recording ended, has neither run another program
+ * nor ended since it began, and still has the recorded mappings.
  */
 #ifndef MAPGEN_PERFDATA_UNRECORDED_MAPS_H
 #define MAPGEN_PERFDATA_UNRECORDED_MAPS_H
@@ -40,7 +39,7 @@ bool unrecorded_maps_add(struct unrecorded_maps *unrecorded, const struct option
 			 const struct sampled_pages *hits, int64_t recorded_until,
 			 struct recorded_maps *maps);
 
-/* Counts samples outside of everything that was recorded or added. */
+/* Counts samples outside of everything that was recorded, added, or extended. */
 bool unrecorded_maps_count(struct unrecorded_maps *unrecorded, const struct options *options,
 			   const struct sampled_pages *hits, const struct recorded_maps *maps);
 

@@ -359,7 +359,7 @@ Test(perf_data, code_memory_gets_addresses_for_offsets_and_a_name_that_is_a_file
 	cr_expect_eq(record[NAME_AT + 8], 0xee, "what follows the name was touched");
 }
 
-Test(perf_data, a_mapping_by_address_gets_its_start_as_offset)
+Test(perf_data, a_mapping_that_is_shown_with_more_than_was_recorded_gets_start_length_and_offset)
 {
 	static const uint8_t id[BUILD_ID_BYTES] = "dnmg0123456789abcde";
 	uint64_t words[3]; /* start, length, offset */
@@ -369,11 +369,14 @@ Test(perf_data, a_mapping_by_address_gets_its_start_as_offset)
 	put_mmap2(7, 0x7f0000001000, "/memfd:doublemapper (deleted)", 2, 5);
 	copy_whole();
 	maps.items[0].fix = RECORDED_ADDRESSES;
+	maps.items[0].shown_start_address = 0x7effffff0000;
+	maps.items[0].shown_end_address = 0x7f0000009000;
 	memcpy(record, output + maps.items[0].record_offset, maps.items[0].record_bytes);
 	cr_assert(recorded_mapping_change(&maps.items[0], id, record));
 	memcpy(words, record + 16, sizeof(words));
-	cr_expect_eq(words[0], 0x7f0000001000);
-	cr_expect_eq(words[2], 0x7f0000001000);
+	cr_expect_eq(words[0], 0x7effffff0000);
+	cr_expect_eq(words[1], 0x19000);
+	cr_expect_eq(words[2], 0x7effffff0000);
 }
 
 Test(perf_data, anonymous_memory_fits_into_the_room_of_the_shortest_name)
