@@ -120,6 +120,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
     arguments = parser.parse_args()
+    # A shell has its background jobs ignore it, and dotnet-trace would never end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     mapgen = types.SimpleNamespace(program=os.path.join(ROOT, arguments.build, "dotnet-mapgen"))
     with tempfile.TemporaryDirectory(prefix="libsym-bench-") as scratch:
         try:
