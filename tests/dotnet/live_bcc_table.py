@@ -13,8 +13,8 @@ from waiting import wait_for_turns, wait_until_warm
 
 EXCLUSIVE = True  # BPF programs and perf top see the whole machine
 
-LATER_SECONDS = 12
-SECONDS = 6
+LATER_SECONDS = 6
+SECONDS = 4
 MANAGED_GOAL, NATIVE_GOAL = 0.995, 0.99
 
 

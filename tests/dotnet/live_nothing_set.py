@@ -135,15 +135,15 @@ def test_reading_costs_the_target_no_throughput(context):
     with Sample(web_runtime(context), argument=port) as sample, Load(port) as load:
         wait_until_warm(sample.process, 2)
         watch, path = None, os.path.join(context.scratch, "throughput.map")
-        for _ in range(4):
-            alone.append(requests_in(load, 3))
+        for _ in range(2):
+            alone.append(requests_in(load, 2))
             watch = subprocess.Popen([context.mapgen.program, "watch", str(sample.pid), "--interval=1", "-o", path],
                                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                      env=context.mapgen.environment)
             wait_until(lambda: os.path.exists(path), "no map was written")
-            read.append(requests_in(load, 3))
+            read.append(requests_in(load, 2))
             watch.terminate()
             watch.wait()
             os.unlink(path)
-    context.figure(f"requests in 3 s: alone {alone}, while it is watched {read}: "
+    context.figure(f"requests in 2 s: alone {alone}, while it is watched {read}: "
                    f"{100 * sum(read) / max(sum(alone), 1):.0f} % of the throughput alone")

@@ -23,7 +23,7 @@ def tree():
     return found
 
 
-def top(context, pid, seconds=10):
+def top(context, pid, seconds=6):
     """Rows of live perf top that lie in assemblies."""
     done = subprocess.run(["timeout", "-s", "INT", str(seconds), *perf(os.path.join(context.scratch, "top")), "top", "--stdio",
                            "-e", "cpu-clock", "-p", str(pid), "-d", "2", "--sort", "dso,sym"], stdin=subprocess.DEVNULL,
