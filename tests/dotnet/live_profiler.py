@@ -54,7 +54,7 @@ def test_profiler_names_what_it_counts(context):
 
 def test_profiler_measures_time_off_the_cpu(context):
     program = profiler(context)
-    sleeper = subprocess.Popen([sys.executable, "-c", "import time\nprint()\nwhile True: time.sleep(0.02)"],
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time\nprint(flush=True)\nwhile True: time.sleep(0.02)"],
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
     try:
         sleeper.stdout.readline()
