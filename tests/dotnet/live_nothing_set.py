@@ -128,7 +128,7 @@ def requests_in(load, seconds):
     return load.answers - before
 
 
-def test_reading_costs_the_target_no_throughput(context):
+def test_a_target_answers_while_it_is_read(context):
     """A/B, interleaved: requests answered while the map is merged again and again, and while it is not."""
     port = free_port()
     alone, read = [], []
@@ -147,3 +147,4 @@ def test_reading_costs_the_target_no_throughput(context):
             os.unlink(path)
     context.figure(f"requests in 2 s: alone {alone}, while it is watched {read}: "
                    f"{100 * sum(read) / max(sum(alone), 1):.0f} % of the throughput alone")
+    expect(all(read) and not load.failures, f"it was watched and answered {read} requests, {load.failures} failed")
