@@ -109,7 +109,7 @@ def test_waits_of_the_machine_are_those_of_perf_script(tools):
     tools.need("gcc", "perf")
     program, path = tools.path("sleeps-often"), tools.path("machine.data")
     tools.run("gcc", "-O1", "-o", program, tools.write("sleeps.c", PROGRAM))
-    done = subprocess.run(["perf", "record", "-q", "-g", "-a", "-e", "sched:sched_switch", "-o", path, program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["perf", "record", "-q", "-g", "-a", "-e", "sched:sched_switch", "-m", "16M", "-o", path, program], capture_output=True, text=True, timeout=60)
     if done.returncode:
         raise Skip(f"perf record: {done.stderr.strip()[:200]}")
     away = {"OUT": [], "PREEMPTED": []}

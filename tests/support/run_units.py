@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Runs programs of unit tests (Criterion): run_units.py [--filter PATTERN] PROGRAM...
 
-With CI=true a few tests that fail run a second time, alone, as in runner.py. The synthesis of Criterion counts what
-came of the second run; the last lines say which tests failed first.
+With SECOND_RUN in the environment a few tests that fail run a second time, alone, as in runner.py. The synthesis of
+Criterion counts what came of the second run; the last lines say which tests failed first.
 """
 import argparse
 import json
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 
-from runner import CI, MOST_SECOND_RUNS, adopt_orphans, end_children
+from runner import MOST_SECOND_RUNS, SECOND_RUN, adopt_orphans, end_children
 
 # Criterion's message for a test that the pattern leaves out.
 NOT_CHOSEN = "The test was skipped."
@@ -78,7 +78,7 @@ def run_program(program, pattern, report):
             print(f"skipped {name}: {' '.join(messages)}", flush=True)
     tested = sum(state != "SKIPPED" for _, state, _ in results)
     failed = [name for name, state, _ in results if state not in ("PASSED", "SKIPPED")]
-    if not CI or not status or not failed or len(failed) > MOST_SECOND_RUNS:
+    if not SECOND_RUN or not status or not failed or len(failed) > MOST_SECOND_RUNS:
         print(synthesis, end="", flush=True)
         return status, []
     mended = [name for name in failed if passes_alone(program, name, report)]

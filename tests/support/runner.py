@@ -12,8 +12,8 @@ With -j N up to N tests run side by side, each in one of N processes. A process 
 own, and gets the tests of one file as long as there are any, so that they can share what they have made. Tests
 marked with `exclusive`, and all of a module with EXCLUSIVE = True, run alone after the others.
 
-With CI=true, where three lanes share two cores, a few tests that fail run a second time, alone, after all others. The
-last lines say which, and why: such a test needs mending.
+Where lanes run side by side (all-checks.sh sets SECOND_RUN), a few tests that fail run a second time, alone, after all
+others. The last lines say which, and why: such a test needs mending.
 """
 import argparse
 import contextlib
@@ -33,6 +33,7 @@ import time
 import traceback
 
 CI = os.environ.get("CI") == "true"
+SECOND_RUN = "SECOND_RUN" in os.environ
 # A cache may answer with an object file of another directory, whose split DWARF is then not where it says.
 os.environ["CCACHE_DISABLE"] = "1"
 # Some tests publish applications first, which takes minutes on a slow machine.
@@ -291,7 +292,7 @@ def run_all(suite, tests, options, make_context):
     def report(test, outcome, seconds):
         state, line = outcome
         times.append((seconds, test.name))
-        if state == "failed" and CI and test not in first_failures:
+        if state == "failed" and SECOND_RUN and test not in first_failures:
             first_failures[test] = line
             print(f"    {line.removeprefix('FAILED ')} (first run)", flush=True)
             return
