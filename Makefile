@@ -30,6 +30,8 @@ BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
 
+# ccache answers for objects that were compiled before. It is for CI: elsewhere nobody asked for files in his home.
+COMPILER_CACHE ?=
 CLANG ?= clang
 CLANG_FORMAT ?= clang-format
 # With AddressSanitizer the compiler takes twice as long for -O2, and lines are all that is needed of -g.
@@ -135,7 +137,7 @@ all: $(LIB_STATIC) $(LIB_INSTALLED) $(LIB_SHARED) $(BCC_SHARED) $(BCC_PRELOAD) $
 $(BUILD)/mapgen/command/bcc.o: EXTRA_CFLAGS += -DMAPGEN_LIBDIR='"$(LIBDIR)"'
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	$(call say,CC,$<)$(COMPILER_CACHE) $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 # Files that .incbin puts into them.
 $(BUILD)/mapgen/view/flame_page.o: mapgen/view/flame_page.html
@@ -205,7 +207,7 @@ $(CLI) $(STATIC_CLI): $(CLI_OBJECTS) $(LIB_STATIC)
 DAMAGE := $(BUILD)/tests/long/damage
 $(BUILD)/tests/long/mapgen_main.o: mapgen/main.c
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -Dmain=mapgen_main -c -o $@ $<
+	$(call say,CC,$<)$(COMPILER_CACHE) $(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -Dmain=mapgen_main -c -o $@ $<
 $(DAMAGE): LINK_FLAGS = $(WRAP_CALLS)
 $(DAMAGE): LINK_LIBS = $(CLI_LIBS)
 $(DAMAGE): $(BUILD)/tests/long/damage.o $(BUILD)/tests/long/mapgen_main.o $(CLI_ARCHIVE) $(LIB_STATIC)
@@ -230,7 +232,7 @@ $(BUILD)/tests/fuzz/replay.o: EXTRA_CFLAGS += -D'FUZZ_TARGETS=$(foreach name,$(F
 $(BUILD)/tests/fuzz/replay.o: tests/fuzz
 $(BUILD)/fuzz/objects/%.o: tests/fuzz/fuzz_%.c
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -DLLVMFuzzerTestOneInput=fuzz_$* -c -o $@ $<
+	$(call say,CC,$<)$(COMPILER_CACHE) $(CC) $(ALL_CFLAGS) -DLLVMFuzzerTestOneInput=fuzz_$* -c -o $@ $<
 $(REPLAY) $(BUILD)/fuzz_%: LINK_LIBS = -ljansson -lzstd -lcrypto -lpthread -lm
 $(REPLAY): $(FUZZ_NAMES:%=$(BUILD)/fuzz/objects/%.o) $(BUILD)/tests/fuzz/replay.o $(FUZZ_SUPPORT) $(LIB_STATIC)
 	$(link)
