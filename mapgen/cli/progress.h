@@ -14,17 +14,17 @@ struct progress {
 	bool shown;
 	size_t total;
 	size_t done;
-	int64_t last_drawn_ms;
+	const char *name; /* of the step; borrowed */
+	double last_drawn_s;
 };
 
 void progress_begin(struct progress *progress, size_t total);
 
-/* Before each step; `name` is shown while it runs. */
+/* Before each step; `name` is shown while it runs, and must live until the next one. */
 void progress_step(struct progress *progress, const char *name);
 
 /* During a long step: how much has arrived; `total_bytes` is 0 when unknown. */
-void progress_bytes(struct progress *progress, const char *name, uint64_t bytes,
-		    uint64_t total_bytes);
+void progress_bytes(struct progress *progress, uint64_t bytes, uint64_t total_bytes);
 
 /* A line in place of the bar, drawn again each second. */
 void progress_line(struct progress *progress, const char *text);

@@ -21,6 +21,7 @@
 #include "mapgen/command/resolve_input.h"
 #include "mapgen/command/resolve_output.h"
 #include "mapgen/debuginfo/symbolized_answer.h"
+#include "mapgen/debuginfo/symbols_fetch.h"
 
 /* Files that stay open when they are named without a process; beyond that the oldest is closed. */
 enum {
@@ -37,7 +38,7 @@ struct resolution {
 	const struct options *options;
 	struct sym_live *live;                 /* NULL: files only */
 	struct question *questions;            /* the operands */
-	struct resolve_fetch *fetch;           /* NULL: nothing is fetched */
+	struct symbols_fetcher *fetch;         /* NULL: nothing is fetched */
 	struct symbolized_answers *symbolized; /* NULL: no server is asked for names */
 	bool is_collecting; /* nothing is printed: what the server is to be asked is collected */
 	struct sym_result *result;
@@ -430,7 +431,7 @@ static bool resolve_begin(struct resolution *resolution)
 	if (!error && options->urls)
 		error = source_urls_create(&resolution->printer.urls);
 	if (options->fetch) {
-		resolution->fetch = resolve_fetch_create(options);
+		resolution->fetch = symbols_fetcher_create(options, NULL);
 		if (!resolution->fetch) {
 			sym_error_destroy(error);
 			return false;
@@ -549,7 +550,7 @@ int resolve_run(const struct options *options)
 	sym_live_close(resolution.live);
 	sym_result_destroy(resolution.result);
 	symbolized_answers_destroy(resolution.symbolized);
-	resolve_fetch_destroy(resolution.fetch);
+	symbols_fetcher_destroy(resolution.fetch);
 	answer_printer_deinit(&resolution.printer);
 	free(resolution.stripped_reason);
 	free(resolution.questions);

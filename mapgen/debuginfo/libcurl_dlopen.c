@@ -12,7 +12,6 @@ static bool libcurl_load(struct curl_api *api)
 		void *place;
 	} functions[] = {
 		{ "curl_global_init", &api->global_init },
-		{ "curl_global_cleanup", &api->global_cleanup },
 		{ "curl_easy_init", &api->easy_init },
 		{ "curl_easy_cleanup", &api->easy_cleanup },
 		{ "curl_easy_reset", &api->easy_reset },
@@ -28,7 +27,7 @@ static bool libcurl_load(struct curl_api *api)
 		if (!*(void **)functions[i].place)
 			return false;
 	}
-	return library;
+	return library && !api->global_init(CURL_GLOBAL_DEFAULT);
 }
 
 const struct curl_api *curl_api_get(const char **reason_ret)
@@ -40,6 +39,6 @@ const struct curl_api *curl_api_get(const char **reason_ret)
 		loaded = libcurl_load(&api);
 	if (loaded)
 		return &api;
-	*reason_ret = dlerror();
+	*reason_ret = dlerror() ?: "it does not start";
 	return NULL;
 }

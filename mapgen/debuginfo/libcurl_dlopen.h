@@ -10,7 +10,6 @@
 
 struct curl_api {
 	CURLcode (*global_init)(long flags);
-	void (*global_cleanup)(void);
 	CURL *(*easy_init)(void);
 	void (*easy_cleanup)(CURL *curl);
 	void (*easy_reset)(CURL *curl);
@@ -20,7 +19,7 @@ struct curl_api {
 	const char *(*easy_strerror)(CURLcode code);
 };
 
-/* Loads libcurl at the first call; not for several threads. NULL: it could not be loaded, and
+/* Loads and starts libcurl at the first call; not for several threads. NULL: it failed, and
  * *reason_ret says why, until something else is loaded. */
 const struct curl_api *curl_api_get(const char **reason_ret);
 

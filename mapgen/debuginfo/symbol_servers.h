@@ -23,11 +23,6 @@ struct symbols_choice {
 bool symbols_choice_make(const struct options *options, struct symbols_choice *ret);
 void symbols_choice_deinit(struct symbols_choice *choice);
 
-static inline void guard_symbols_choice(struct symbols_choice *choice)
-{
-	symbols_choice_deinit(choice);
-}
-
 /* Returns a URL without user and password, for messages; heap. NULL when out of memory. */
 char *symbol_server_without_password(const char *url);
 

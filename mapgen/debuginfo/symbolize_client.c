@@ -48,7 +48,7 @@ struct symbolize_client {
 	char *problem; /* heap; NULL: none yet */
 	int64_t waited_ms;
 	bool wants_lines;
-	bool has_given_up, is_initialized;
+	bool has_given_up;
 };
 
 /* ---- images and positions --------------------------------------------------------- */
@@ -137,11 +137,6 @@ const char *symbolize_client_name_of_code(struct symbolize_client *client,
 	last_name = json_string_value(json_object_get(last, "function"));
 	/* A symbol without a size has no name for its last byte. */
 	return !last_name || !strcmp(name, last_name) ? name : NULL;
-}
-
-static int64_t now_ms(void)
-{
-	return (int64_t)(monotonic_seconds() * 1000);
 }
 
 /* ---- one request ------------------------------------------------------------------ */
@@ -266,7 +261,8 @@ static void take_answer(struct symbolize_client *client, const json_t *modules,
 /* False: nothing more is to be asked. */
 static bool ask_batch(struct symbolize_client *client)
 {
-	int64_t begun_ms = now_ms(), left_ms = most_wait_ms - client->waited_ms;
+	int64_t left_ms = most_wait_ms - client->waited_ms;
+	double begun_s = monotonic_seconds();
 	json_t *modules = take_batch(client);
 	json_t *root = json_pack(
 		"{s:O, s:b, s:I}", "modules", modules, "lines", client->wants_lines, "deadline_ms",
@@ -281,7 +277,7 @@ static bool ask_batch(struct symbolize_client *client)
 		reason = "the time for its answers is used up";
 	else if (body)
 		status = post(client, body, left_ms, &answer, &reason);
-	client->waited_ms += now_ms() - begun_ms;
+	client->waited_ms += (int64_t)((monotonic_seconds() - begun_s) * 1000);
 	if (status == 200) {
 		take_answer(client, modules, &answer);
 	} else {
@@ -319,9 +315,6 @@ static bool symbolize_client_init(struct symbolize_client *client, const char *u
 	client->shown_url = symbol_server_without_password(url);
 	client->open = json_object();
 	client->answers = json_object();
-	client->is_initialized = !client->api->global_init(CURL_GLOBAL_DEFAULT);
-	if (!client->is_initialized)
-		return false;
 	client->curl = client->api->easy_init();
 	return client->curl && client->request_url && client->shown_url && client->open &&
 	       client->answers;
@@ -351,8 +344,6 @@ void symbolize_client_destroy(struct symbolize_client *client)
 		return;
 	if (client->curl)
 		client->api->easy_cleanup(client->curl);
-	if (client->is_initialized)
-		client->api->global_cleanup();
 	json_decref(client->open);
 	json_decref(client->answers);
 	free(client->request_url);

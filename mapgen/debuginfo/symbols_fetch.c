@@ -2,13 +2,13 @@
 /*
  * How the debug file of one build-id gets into the tree.
  *
- *   symbols_look()       in the tree, or in the standard tree: nothing to fetch
+ *   symbols_find()       in the tree, or in the standard tree: nothing to fetch
  *   ask_servers()        each server in order, each with both protocols (try_url())
  *   wanted_file_objection()  identity of what arrived; otherwise it is discarded
  *   commit_output()      one rename gives the file its name
  *
- * With symbols_fetcher_prefer_dwarf() a file without DWARF is kept only if no server has one with
- * it. A server that cannot be reached is not asked again in this run.
+ * Where lines are wanted, a file without DWARF is kept only if no server has one with it. A server
+ * that cannot be reached is not asked again in this run.
  */
 #include "mapgen/debuginfo/symbols_fetch.h"
 
@@ -45,13 +45,13 @@ struct server {
 };
 
 struct symbols_fetcher {
+	const struct options *options;
+	struct symbols_choice choice;
 	const struct curl_api *api;
-	CURL *curl;
+	CURL *curl; /* NULL: no server is asked */
 	struct server *servers;
 	size_t server_count;
-	const char *tree;
-	bool prefers_dwarf, names_only;
-	struct symbols_watch watch;
+	struct progress *progress; /* NULL: none */
 };
 
 static const uint32_t any_symbols = SYM_CONTENT_DEBUG_INFO | SYM_CONTENT_SYMBOL_TABLE;
@@ -73,8 +73,10 @@ void symbols_result_deinit(struct symbols_result *result)
 	*result = (struct symbols_result){ 0 };
 }
 
-static bool make_servers(struct symbols_fetcher *fetcher, const char *const *urls)
+static bool make_servers(struct symbols_fetcher *fetcher)
 {
+	const char **urls = fetcher->choice.servers;
+
 	while (urls[fetcher->server_count])
 		fetcher->server_count++;
 	fetcher->servers = calloc(fetcher->server_count + 1, sizeof(*fetcher->servers));
@@ -87,49 +89,46 @@ static bool make_servers(struct symbols_fetcher *fetcher, const char *const *url
 	return fetcher->servers != NULL;
 }
 
-void symbols_fetcher_prefer_dwarf(struct symbols_fetcher *fetcher)
+/* False, with a message. */
+static bool begin_fetching(struct symbols_fetcher *fetcher)
 {
-	fetcher->prefers_dwarf = true;
+	const char *reason;
+
+	if (!symbols_choice_can_keep(&fetcher->choice))
+		return false;
+	fetcher->api = curl_api_get(&reason);
+	if (!fetcher->api) {
+		message("cannot fetch: libcurl is missing (Debian: libcurl4): %s", reason);
+		return false;
+	}
+	fetcher->curl = fetcher->api->easy_init();
+	if (fetcher->curl && make_servers(fetcher))
+		return true;
+	message("cannot fetch: out of memory");
+	return false;
 }
 
-void symbols_fetcher_names_only(struct symbols_fetcher *fetcher)
-{
-	fetcher->names_only = true;
-}
-
-static struct symbols_fetcher *symbols_fetcher_init(const struct curl_api *api,
-						    const char *const *servers, const char *tree,
-						    const struct symbols_watch *watch)
+struct symbols_fetcher *symbols_fetcher_create(const struct options *options,
+					       struct progress *progress)
 {
 	struct symbols_fetcher *fetcher = calloc(1, sizeof(*fetcher));
 
-	if (fetcher && !api->global_init(CURL_GLOBAL_DEFAULT)) {
-		fetcher->api = api;
-		fetcher->curl = api->easy_init();
-		fetcher->tree = tree;
-		fetcher->watch = *watch;
-		if (make_servers(fetcher, servers) && fetcher->curl)
-			return fetcher;
-		symbols_fetcher_destroy(fetcher);
+	if (!fetcher) {
+		message("out of memory");
 		return NULL;
 	}
-	free(fetcher);
+	fetcher->options = options;
+	fetcher->progress = progress;
+	if (symbols_choice_make(options, &fetcher->choice) &&
+	    (options->offline || begin_fetching(fetcher)))
+		return fetcher;
+	symbols_fetcher_destroy(fetcher);
 	return NULL;
 }
 
-struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const char *tree,
-					       const struct symbols_watch *watch)
+const struct symbols_choice *symbols_fetcher_choice(const struct symbols_fetcher *fetcher)
 {
-	const char *reason = "out of memory";
-	const struct curl_api *api = curl_api_get(&reason);
-	struct symbols_fetcher *fetcher =
-		api ? symbols_fetcher_init(api, servers, tree, watch) : NULL;
-
-	if (!api)
-		message("cannot fetch: libcurl is missing (Debian: libcurl4): %s", reason);
-	else if (!fetcher)
-		message("cannot fetch: %s", reason);
-	return fetcher;
+	return &fetcher->choice;
 }
 
 void symbols_fetcher_destroy(struct symbols_fetcher *fetcher)
@@ -141,8 +140,9 @@ void symbols_fetcher_destroy(struct symbols_fetcher *fetcher)
 		free(fetcher->servers[i].given_up);
 	}
 	free(fetcher->servers);
-	fetcher->api->easy_cleanup(fetcher->curl);
-	fetcher->api->global_cleanup();
+	if (fetcher->curl)
+		fetcher->api->easy_cleanup(fetcher->curl);
+	symbols_choice_deinit(&fetcher->choice);
 	free(fetcher);
 }
 
@@ -173,13 +173,6 @@ static void symbols_find(const char *tree, const struct wanted_file *wanted,
 	*ret = (struct symbols_result){ .outcome = SYMBOLS_MISSING };
 	if (!look_in(tree, wanted, ret) && strcmp(tree, SYMBOLS_STANDARD_TREE) != 0)
 		look_in(SYMBOLS_STANDARD_TREE, wanted, ret);
-}
-
-void symbols_look(const char *tree, const struct sym_identity *identity, struct symbols_result *ret)
-{
-	const struct wanted_file wanted = { .identity = identity, .contents = any_symbols };
-
-	symbols_find(tree, &wanted, ret);
 }
 
 /* ---- fetching ---- */
@@ -218,11 +211,10 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
 static int on_progress(void *context, curl_off_t total_bytes, curl_off_t bytes, curl_off_t a,
 		       curl_off_t b)
 {
-	const struct symbols_watch *watch = context;
-
 	(void)a;
 	(void)b;
-	watch->on_bytes(watch->context, (uint64_t)bytes, (uint64_t)total_bytes);
+	if (context)
+		progress_bytes(context, (uint64_t)bytes, (uint64_t)total_bytes);
 	return 0;
 }
 
@@ -234,7 +226,7 @@ static void set_options(struct symbols_fetcher *fetcher, struct download *downlo
 	api->easy_reset(curl);
 	api->easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 	api->easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-	api->easy_setopt(curl, CURLOPT_XFERINFODATA, &fetcher->watch);
+	api->easy_setopt(curl, CURLOPT_XFERINFODATA, fetcher->progress);
 	/* libdebuginfod reads directories too. */
 	api->easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https,file");
 	api->easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
@@ -336,7 +328,8 @@ static enum answer symbols_ask(struct symbols_fetcher *fetcher, const char *url,
 
 static void give_up(struct symbols_fetcher *fetcher, struct server *server, const char *reason)
 {
-	fetcher->watch.before_message(fetcher->watch.context);
+	if (fetcher->progress)
+		progress_hide(fetcher->progress);
 	message("cannot reach %s: %s; it is not asked again", server->shown, reason);
 	server->given_up = message_format("%s", reason);
 }
@@ -445,12 +438,12 @@ static void symbols_fetch_file(struct symbols_fetcher *fetcher, const struct wan
 	char *path AUTO_FREE = NULL;
 	int failure;
 
-	symbols_find(fetcher->tree, wanted, ret);
-	if (ret->outcome == SYMBOLS_HERE)
+	symbols_find(fetcher->choice.tree, wanted, ret);
+	if (ret->outcome == SYMBOLS_HERE || !fetcher->curl)
 		return;
 	ret->outcome = SYMBOLS_FAILED;
-	path = wanted_file_path(wanted, fetcher->tree);
-	failure = open_output(fetcher->tree, &output);
+	path = wanted_file_path(wanted, fetcher->choice.tree);
+	failure = open_output(fetcher->choice.tree, &output);
 	if (failure) {
 		ret->reason = message_format("cannot write %s: %s", path, strerror(-failure));
 		return;
@@ -470,48 +463,31 @@ static void symbols_fetch_file(struct symbols_fetcher *fetcher, const struct wan
 	}
 }
 
+static bool was_found(const struct symbols_result *result)
+{
+	return result->outcome == SYMBOLS_HERE || result->outcome == SYMBOLS_FETCHED;
+}
+
 void symbols_fetch(struct symbols_fetcher *fetcher, const struct sym_identity *identity,
-		   struct symbols_result *ret)
+		   const struct sym_pdb_reference *pdb, struct symbols_result *ret)
 {
 	struct wanted_file wanted = { .identity = identity,
 				      .contents = SYM_CONTENT_DEBUG_INFO,
-				      .names_only = fetcher->names_only };
+				      .names_only = fetcher->options->names_only,
+				      .pdb = pdb };
 
-	if (fetcher->prefers_dwarf) {
+	*ret = (struct symbols_result){ .outcome = SYMBOLS_FAILED };
+	if (pdb && (!pdb->is_portable || !wanted_file_has_plain_name(pdb))) {
+		ret->reason = message_format("%s", pdb->is_portable ? "its PDB has no usable name"
+								    : "its PDB is a Windows PDB");
+		return;
+	}
+	if (identity && (fetcher->options->lines || fetcher->options->inlines)) {
 		symbols_fetch_file(fetcher, &wanted, ret);
-		if (ret->outcome == SYMBOLS_HERE || ret->outcome == SYMBOLS_FETCHED)
+		if (was_found(ret))
 			return;
 		symbols_result_deinit(ret);
 	}
 	wanted.contents = any_symbols;
 	symbols_fetch_file(fetcher, &wanted, ret);
-}
-
-static void refuse(const struct sym_pdb_reference *pdb, struct symbols_result *ret)
-{
-	*ret = (struct symbols_result){ .outcome = SYMBOLS_FAILED };
-	ret->reason = message_format("%s", pdb->is_portable ? "its PDB has no usable name"
-							    : "its PDB is a Windows PDB");
-}
-
-void symbols_look_for_pdb(const char *tree, const struct sym_pdb_reference *pdb,
-			  struct symbols_result *ret)
-{
-	const struct wanted_file wanted = { .pdb = pdb };
-
-	if (pdb->is_portable && wanted_file_has_plain_name(pdb))
-		symbols_find(tree, &wanted, ret);
-	else
-		refuse(pdb, ret);
-}
-
-void symbols_fetch_pdb(struct symbols_fetcher *fetcher, const struct sym_pdb_reference *pdb,
-		       struct symbols_result *ret)
-{
-	const struct wanted_file wanted = { .pdb = pdb };
-
-	if (pdb->is_portable && wanted_file_has_plain_name(pdb))
-		symbols_fetch_file(fetcher, &wanted, ret);
-	else
-		refuse(pdb, ret);
 }

@@ -10,24 +10,20 @@
 #include <stdint.h>
 
 #include "libsym/libsym.h"
+#include "mapgen/cli/options.h"
+#include "mapgen/cli/progress.h"
 
 struct symbols_fetcher;
 
-/* Called from time to time during a fetch; `total_bytes` is 0 while unknown. */
-struct symbols_watch {
-	void (*on_bytes)(void *context, uint64_t bytes, uint64_t total_bytes);
-	/* Called before a line is written to standard error. */
-	void (*before_message)(void *context);
-	void *context;
-};
-
-/* `servers`: NULL terminated, borrowed. NULL, with a message, on failure. */
-struct symbols_fetcher *symbols_fetcher_create(const char *const *servers, const char *tree,
-					       const struct symbols_watch *watch);
-/* From now on a file with only a symbol table is accepted only if no server has one with DWARF. */
-void symbols_fetcher_prefer_dwarf(struct symbols_fetcher *fetcher);
-/* From now on names-only files are asked for, which only symsrv has. */
-void symbols_fetcher_names_only(struct symbols_fetcher *fetcher);
+/*
+ * Servers and tree are those of symbol_servers.h. With --offline no server is asked. With lines a
+ * file with only a symbol table is accepted only if no server has one with DWARF. With --names-only
+ * names-only files are asked for, which only symsrv has. `options` and `progress` are borrowed; no
+ * progress: NULL. NULL, with a message, on failure.
+ */
+struct symbols_fetcher *symbols_fetcher_create(const struct options *options,
+					       struct progress *progress);
+const struct symbols_choice *symbols_fetcher_choice(const struct symbols_fetcher *fetcher);
 void symbols_fetcher_destroy(struct symbols_fetcher *fetcher);
 
 enum symbols_outcome {
@@ -48,25 +44,17 @@ struct symbols_result {
 	char *reason; /* heap: with FAILED */
 };
 
-/* Whether the tree or the standard tree has the file already. `identity`: of the image, an ELF file
- * with a build-id. */
-void symbols_look(const char *tree, const struct sym_identity *identity,
-		  struct symbols_result *ret);
-
 /*
- * As symbols_look(), and asks the servers when neither tree has the file. A server that cannot be
- * reached is reported once and not asked again, because waiting for it at every image would take
- * minutes.
+ * Looks for the file in the tree and in the standard tree, then asks the servers. A server that
+ * cannot be reached is reported once and not asked again, because waiting for it at every image
+ * would take minutes.
+ *
+ * identity: of the image, an ELF file with a build-id; NULL: a PDB is wanted.
+ * pdb: that an assembly names. What arrives is kept only if it has the identity and the checksum
+ *   that the assembly records.
  */
 void symbols_fetch(struct symbols_fetcher *fetcher, const struct sym_identity *identity,
-		   struct symbols_result *ret);
-
-/* Look for and fetch the PDB that an assembly names. What arrives is kept only if it has the
- * identity and the checksum that the assembly records. */
-void symbols_look_for_pdb(const char *tree, const struct sym_pdb_reference *pdb,
-			  struct symbols_result *ret);
-void symbols_fetch_pdb(struct symbols_fetcher *fetcher, const struct sym_pdb_reference *pdb,
-		       struct symbols_result *ret);
+		   const struct sym_pdb_reference *pdb, struct symbols_result *ret);
 
 void symbols_result_deinit(struct symbols_result *result);
 
