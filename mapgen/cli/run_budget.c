@@ -3,24 +3,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "mapgen/cli/command.h"
 #include "mapgen/cli/message.h"
+#include "mapgen/cli/monotonic.h"
 
 struct run_budget {
 	struct sym_budget *budget;
 	char *said; /* the last message; NULL: none yet */
-	time_t step_s;
+	double step_s;
 };
-
-static time_t now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
 
 bool run_budget_begin(struct options *options)
 {
@@ -36,7 +28,7 @@ bool run_budget_begin(struct options *options)
 		return false;
 	}
 	options->budget = options->run_budget->budget;
-	options->run_budget->step_s = now_s();
+	options->run_budget->step_s = monotonic_seconds();
 	return true;
 }
 
@@ -59,14 +51,14 @@ void run_budget_step(const struct options *options)
 		return;
 	say_excess(run);
 	sym_budget_begin_step(run->budget);
-	run->step_s = now_s();
+	run->step_s = monotonic_seconds();
 }
 
 void run_budget_step_if_due(const struct options *options)
 {
-	const time_t step_s = 60;
+	const double step_s = 60;
 
-	if (options->run_budget && now_s() - options->run_budget->step_s >= step_s)
+	if (options->run_budget && monotonic_seconds() - options->run_budget->step_s >= step_s)
 		run_budget_step(options);
 }
 

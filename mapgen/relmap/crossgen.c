@@ -17,7 +17,6 @@
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "libsym/base/buf.h"
@@ -26,13 +25,14 @@
 #include "libsym/base/path.h"
 #include "libsym/libsym.h"
 #include "mapgen/cli/message.h"
+#include "mapgen/cli/monotonic.h"
 #include "mapgen/cli/work_directory.h"
 #include "mapgen/relmap/relative_map.h"
 
 extern char **environ;
 
 /* The slowest image of the 3.1 framework takes 0.6 s. */
-static const int64_t time_limit_ms = 60000;
+static const double time_limit_s = 60;
 
 /* The output is kept for an error message up to this size; the rest is read and dropped. */
 static const size_t longest_output_bytes = 65536;
@@ -48,14 +48,6 @@ struct run {
 	bool interrupted; /* a signal that ends this program is pending */
 	int status;       /* of waitpid() */
 };
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static int crossgen_spawn(struct run *run, char *const argv[])
 {
@@ -105,7 +97,7 @@ static bool take_output(struct run *run)
  */
 static void wait_for_end(struct run *run)
 {
-	int64_t deadline_ms = now_ms() + time_limit_ms;
+	double deadline_s = monotonic_seconds() + time_limit_s;
 	sigset_t ending = work_directory_signals();
 	struct pollfd watched[3] = {
 		{ .fd = (int)syscall(SYS_pidfd_open, run->pid, 0), .events = POLLIN },
@@ -114,9 +106,9 @@ static void wait_for_end(struct run *run)
 	};
 
 	for (;;) {
-		int64_t left_ms = deadline_ms - now_ms();
+		double left_s = deadline_s - monotonic_seconds();
 
-		if (left_ms <= 0 || (poll(watched, 3, (int)left_ms) < 0 && errno != EINTR)) {
+		if (left_s <= 0 || (poll(watched, 3, (int)(left_s * 1000)) < 0 && errno != EINTR)) {
 			run->timed_out = true;
 			break;
 		}
@@ -160,7 +152,7 @@ static struct sym_error *crossgen_verdict(struct run *run, const char *program)
 		return sym_error_create(SYM_ERROR_IO, "interrupted");
 	if (run->timed_out)
 		return sym_error_create(SYM_ERROR_IO, "%s did not end within %d s",
-					path_file_name(program), (int)(time_limit_ms / 1000));
+					path_file_name(program), (int)time_limit_s);
 	words = crossgen_last_line(run);
 	if (WIFSIGNALED(run->status))
 		return sym_error_create(SYM_ERROR_IO, "%s was ended by signal %d: %s",
