@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "libsym/error.h"
+
 struct inlined_block {
 	struct inlined_block *next;
 	struct stack_inlined items[];
@@ -42,8 +44,8 @@ static bool take_inlined(struct answer_names *names, const struct sym_answer *fo
 	return true;
 }
 
-bool answer_names_take(struct answer_names *names, const struct stack_query *query,
-		       const struct sym_answer *found, struct stack_name *ret)
+struct sym_error *answer_names_take(struct answer_names *names, const struct stack_query *query,
+				    const struct sym_answer *found, struct stack_name *ret)
 {
 	/* The tool that named native code shows what is inlined there itself. */
 	const bool is_shown = !query->is_named || found->method_token;
@@ -56,7 +58,7 @@ bool answer_names_take(struct answer_names *names, const struct stack_query *que
 		.place = { found->file, found->line, found->line_quality == SYM_LINE_NEAREST },
 	};
 	if (is_shown && found->inlined_count && !take_inlined(names, found, ret))
-		return false;
+		return &sym_error_no_memory;
 	ret->line_reason = ret->place.line ? NULL : found->line_reason;
-	return true;
+	return NULL;
 }

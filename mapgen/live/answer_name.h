@@ -11,9 +11,9 @@ struct answer_names {
 	struct inlined_block *blocks;
 };
 
-/* Returns false when out of memory. Texts of `ret` live as long as those of `found`. */
-bool answer_names_take(struct answer_names *names, const struct stack_query *query,
-		       const struct sym_answer *found, struct stack_name *ret);
+/* Errors: NO_MEMORY. Texts of `ret` live as long as those of `found`. */
+struct sym_error *answer_names_take(struct answer_names *names, const struct stack_query *query,
+				    const struct sym_answer *found, struct stack_name *ret);
 
 void answer_names_free(struct answer_names *names);
 

@@ -29,12 +29,9 @@ static bool may_be_left(const struct stack_query *query)
 	       mapping_name_kind(query->image, query->image_bytes) == MAPPING_NAME_MEMORY_FILE;
 }
 
-struct left_counts exited_map_find(const struct sym_symbols *left,
-				   const struct stack_query *queries, size_t count,
-				   struct stack_name *answers)
+void exited_map_find(const struct sym_symbols *left, const struct stack_query *queries,
+		     size_t count, struct stack_name *answers, struct process_names_counts *counts)
 {
-	struct left_counts counts = { 0 };
-
 	for (size_t i = 0; i < count; i++) {
 		uint64_t address = queries[i].value - (queries[i].is_return ? 1 : 0);
 		const struct sym_symbol *symbol;
@@ -42,7 +39,7 @@ struct left_counts exited_map_find(const struct sym_symbols *left,
 		if (queries[i].is_named)
 			continue;
 		if (!may_be_left(&queries[i])) {
-			counts.gone++;
+			counts->gone++;
 			continue;
 		}
 		symbol = exited_map_at(left, address);
@@ -50,7 +47,7 @@ struct left_counts exited_map_find(const struct sym_symbols *left,
 			symbol = exited_map_at(left, queries[i].value);
 		/* No call returns to the first instruction of a function: see process_names.c. */
 		if (!symbol || (address < symbol->start && queries[i].value != symbol->start)) {
-			counts.unmapped++;
+			counts->unmapped++;
 			continue;
 		}
 		answers[i] = (struct stack_name){
@@ -59,7 +56,6 @@ struct left_counts exited_map_find(const struct sym_symbols *left,
 			.path = "",
 			.offset_bytes = queries[i].value - symbol->start,
 		};
-		counts.named++;
+		counts->named++;
 	}
-	return counts;
 }

@@ -29,7 +29,6 @@
 #include "mapgen/live/call_site.h"
 #include "mapgen/live/exited_map.h"
 #include "mapgen/live/mapped_offsets.h"
-#include "mapgen/live/name_tally.h"
 #include "mapgen/live/tid_cache.h"
 
 enum {
@@ -76,6 +75,7 @@ struct process_names {
 	unsigned int messages;
 	uint64_t uses;
 	struct process_names_counts counts;
+	bool is_stale;     /* a refresh may name more of the last batch */
 	char *line_reason; /* of the first frame of counts.lineless; NULL: none */
 	uint64_t addresses[BATCH];
 	uint64_t times_ns[BATCH];
@@ -401,12 +401,6 @@ static struct known_process *owner_of(struct process_names *names, struct stack_
 
 /* ---- naming -------------------------------------------------------------------- */
 
-static struct sym_error *take_answer(struct process_names *names, const struct stack_query *query,
-				     const struct sym_answer *found, struct stack_name *ret)
-{
-	return answer_names_take(&names->taken, query, found, ret) ? NULL : &sym_error_no_memory;
-}
-
 static void read_meanings(struct process_names *names, struct mapped_offsets *places,
 			  const struct stack_query *queries, size_t count)
 {
@@ -453,7 +447,7 @@ static bool is_named(const struct sym_answer *found)
  */
 static struct sym_error *name_beginnings(struct process_names *names, struct sym_live *live,
 					 const struct stack_query *queries, size_t count,
-					 struct stack_name *answers, struct name_tally *tally)
+					 struct stack_name *answers)
 {
 	struct sym_error *error =
 		sym_live_resolve_now(live, names->addresses, names->times_ns, count, names->result);
@@ -463,11 +457,11 @@ static struct sym_error *name_beginnings(struct process_names *names, struct sym
 		uint32_t place = names->places[i];
 
 		if (!is_named(found) || found->offset_bytes) {
-			tally->stale |= !answers[place].name && !queries[place].is_named &&
-					sym_live_may_be_new(found);
+			names->is_stale |= !answers[place].name && !queries[place].is_named &&
+					   sym_live_may_be_new(found);
 			continue;
 		}
-		error = take_answer(names, &queries[place], found, &answers[place]);
+		error = answer_names_take(&names->taken, &queries[place], found, &answers[place]);
 		answers[place].offset_bytes = 0;
 		names->statuses[place] = (uint8_t)found->status;
 	}
@@ -515,7 +509,7 @@ static bool is_known(const struct sym_answer *found)
 /* Number of queries that are still without a name. */
 static size_t find_addresses(struct process_names *names, struct mapped_offsets *places,
 			     const struct stack_query *queries, size_t count,
-			     struct stack_name *answers, struct name_tally *tally)
+			     struct stack_name *answers)
 {
 	size_t asked = 0;
 
@@ -526,7 +520,7 @@ static size_t find_addresses(struct process_names *names, struct mapped_offsets 
 		answers[i] = (struct stack_name){ 0 };
 		names->statuses[i] = SYM_UNMAPPED;
 		if (!find_address(names, &queries[i], i, &address)) {
-			tally->stale |= !queries[i].is_named;
+			names->is_stale |= !queries[i].is_named;
 			continue;
 		}
 		names->addresses[asked] = address - (queries[i].is_return && address ? 1 : 0);
@@ -536,12 +530,26 @@ static size_t find_addresses(struct process_names *names, struct mapped_offsets 
 	return asked;
 }
 
-static void count_statuses(const struct process_names *names, const struct stack_query *queries,
-			   size_t count, struct name_tally *tally)
+static void count_statuses(struct process_names *names, const struct stack_query *queries,
+			   size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		if (!queries[i].is_named)
-			name_tally_add((enum sym_status)names->statuses[i], tally);
+	struct process_names_counts *counts = &names->counts;
+
+	for (size_t i = 0; i < count; i++) {
+		enum sym_status status = (enum sym_status)names->statuses[i];
+
+		if (queries[i].is_named)
+			continue;
+		if (status == SYM_RESOLVED)
+			counts->named++;
+		else if (status == SYM_BOUNDS_ONLY)
+			counts->bounded++;
+		else if (status == SYM_UNMAPPED)
+			counts->unmapped++;
+		else
+			counts->nameless++;
+		counts->unreadable += status == SYM_UNREADABLE;
+	}
 }
 
 /* Frames with a line, and managed ones without. */
@@ -559,10 +567,9 @@ static void count_lines(struct process_names *names, const struct stack_name *an
 
 static bool name_living(struct process_names *names, struct known_process *process,
 			struct sym_live *live, const struct stack_query *queries, size_t count,
-			struct stack_name *answers, struct name_tally *tally)
+			struct stack_name *answers)
 {
-	size_t asked =
-		find_addresses(names, places_of(process, live), queries, count, answers, tally);
+	size_t asked = find_addresses(names, places_of(process, live), queries, count, answers);
 	struct sym_error *error =
 		sym_live_resolve_now(live, names->addresses, names->times_ns, asked, names->result);
 	size_t again = 0;
@@ -577,9 +584,9 @@ static bool name_living(struct process_names *names, struct known_process *proce
 
 		names->statuses[place] = (uint8_t)found->status;
 		if (is_here) {
-			error = take_answer(names, query, found, &answers[place]);
-			tally->early += found->source == SYM_SOURCE_JITDUMP &&
-					sym_live_is_before(live, names->times_ns[i]);
+			error = answer_names_take(&names->taken, query, found, &answers[place]);
+			names->counts.early += found->source == SYM_SOURCE_JITDUMP &&
+					       sym_live_is_before(live, names->times_ns[i]);
 		}
 		if (query->is_return && is_known(found) &&
 		    (!is_here || is_first_byte(found) ||
@@ -588,24 +595,17 @@ static bool name_living(struct process_names *names, struct known_process *proce
 			names->times_ns[again] = names->times_ns[i];
 			names->places[again++] = place;
 		} else if (!is_here) {
-			tally->stale |= !query->is_named && sym_live_may_be_new(found);
+			names->is_stale |= !query->is_named && sym_live_may_be_new(found);
 		}
 		callee = address + (query->is_return ? 1 : 0);
 	}
 	if (!error && again)
-		error = name_beginnings(names, live, queries, again, answers, tally);
+		error = name_beginnings(names, live, queries, again, answers);
 	if (error)
 		message_error(error);
 	else
-		count_statuses(names, queries, count, tally);
+		count_statuses(names, queries, count);
 	return !error;
-}
-
-static void count_left(struct left_counts found, struct name_tally *tally)
-{
-	tally->named += found.named;
-	tally->unmapped += found.unmapped;
-	tally->gone += found.gone;
 }
 
 /* Number of queries of `owner`, the process that had the id at the time of the first query. */
@@ -621,27 +621,25 @@ static size_t count_of_one(struct sym_live *live, const struct sym_live *owner,
 
 /* False, with a message, on failure. */
 static bool name_all(struct process_names *names, struct known_process *process,
-		     const struct stack_query *queries, size_t count, struct stack_name *answers,
-		     struct name_tally *tally)
+		     const struct stack_query *queries, size_t count, struct stack_name *answers)
 {
-	*tally = (struct name_tally){ 0 };
+	names->is_stale = false;
 	if (!process->live) {
-		count_left(exited_map_find(process->left, queries, count, answers), tally);
+		exited_map_find(process->left, queries, count, answers, &names->counts);
 		return true;
 	}
 	for (size_t done = 0, step; done < count; done += step) {
 		/* An address without a time, or with a time that counts from the start of a
 		 * recording, belongs to the last process of that id. */
 		struct sym_live *owner = sym_live_at(process->live, queries[done].time_ns);
-		bool stale = tally->stale;
+		bool is_stale = names->is_stale;
 
 		step = count_of_one(process->live, owner, queries + done, count - done);
-		if (!name_living(names, process, owner, queries + done, step, answers + done,
-				 tally))
+		if (!name_living(names, process, owner, queries + done, step, answers + done))
 			return false;
 		/* A process that has ended has nothing new. */
 		if (owner != process->live)
-			tally->stale = stale;
+			names->is_stale = is_stale;
 	}
 	return true;
 }
@@ -676,10 +674,12 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 			   struct stack_name *answers)
 {
 	struct process_names *names = context;
-	const uint64_t nameless = name_tally_nameless(queries, count);
+	struct process_names_counts before;
 	struct known_process *process;
-	struct name_tally tally;
+	uint64_t nameless = 0;
 
+	for (size_t i = 0; i < count; i++)
+		nameless += !queries[i].is_named;
 	names->counts.asked += nameless;
 	answer_names_free(&names->taken);
 	read_expected(names);
@@ -692,18 +692,15 @@ bool process_names_resolve(void *context, struct stack_owner owner,
 	}
 	if (process->live)
 		process_names_update(names, process, false);
-	if (!name_all(names, process, queries, count, answers, &tally) ||
-	    (process->live && tally.stale && process_names_update(names, process, true) &&
-	     !name_all(names, process, queries, count, answers, &tally)))
+	before = names->counts;
+	if (!name_all(names, process, queries, count, answers))
 		return false;
+	if (process->live && names->is_stale && process_names_update(names, process, true)) {
+		names->counts = before;
+		if (!name_all(names, process, queries, count, answers))
+			return false;
+	}
 	count_lines(names, answers, count);
-	names->counts.named += tally.named;
-	names->counts.bounded += tally.bounded;
-	names->counts.unmapped += tally.unmapped;
-	names->counts.nameless += tally.nameless;
-	names->counts.unreadable += tally.unreadable;
-	names->counts.gone += tally.gone;
-	names->counts.early += tally.early;
 	return true;
 }
 
