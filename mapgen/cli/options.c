@@ -248,16 +248,22 @@ enum {
 
 static const int first_code = 256; /* above every letter */
 
-bool options_read_pid(const char *text, int32_t *ret)
+static bool read_number(const char *text, uint32_t *ret)
 {
 	char *end;
-	long value;
+	unsigned long value = strtoul(text, &end, 10);
 
-	if (!isdigit((unsigned char)text[0]))
+	if (!isdigit((unsigned char)*text) || *end || !value || value > UINT32_MAX)
 		return false;
-	errno = 0;
-	value = strtol(text, &end, 10);
-	if (errno || *end || value < 1 || value > INT32_MAX)
+	*ret = (uint32_t)value;
+	return true;
+}
+
+bool options_read_pid(const char *text, int32_t *ret)
+{
+	uint32_t value;
+
+	if (!read_number(text, &value) || value > INT32_MAX)
 		return false;
 	*ret = (int32_t)value;
 	return true;
@@ -278,20 +284,6 @@ static bool read_choice(const struct option_row *row, const char *text, int *ret
 		word = *end ? end + 1 : NULL;
 	}
 	return false;
-}
-
-static bool read_seconds(const char *text, double *ret)
-{
-	char *end;
-	double value;
-
-	if (!isdigit((unsigned char)text[0]) || text[strspn(text, "0123456789.")])
-		return false;
-	value = strtod(text, &end);
-	if (*end || !(value >= 0.05 && value <= 31536000))
-		return false;
-	*ret = value;
-	return true;
 }
 
 /* The array always has room for the closing NULL. */
@@ -320,26 +312,6 @@ static void warn_of_missing_directory(const struct option_row *row, const char *
 		close(fd);
 }
 
-static bool read_number(const char *text, uint32_t *ret)
-{
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
-
-	if (!isdigit((unsigned char)*text) || *end || !value || value > UINT32_MAX)
-		return false;
-	*ret = (uint32_t)value;
-	return true;
-}
-
-static bool read_count(const char *text, uint32_t *ret)
-{
-	if (!strcmp(text, "0")) {
-		*ret = UINT32_MAX;
-		return true;
-	}
-	return read_number(text, ret);
-}
-
 static bool read_point(const char *text, double *ret)
 {
 	char *end;
@@ -352,36 +324,38 @@ static bool read_point(const char *text, double *ret)
 	return true;
 }
 
-static bool read_numeric_option(const struct option_row *row, const char *text, void *field)
+static bool read_numeric(const struct option_row *row, const char *text, void *field)
 {
 	switch (row->kind) {
 	case OPTION_SECONDS:
-		if (read_seconds(text, field))
-			return true;
-		message("--%s is a number of seconds from 0.05 to 31536000, not '%s'", row->name,
-			text);
-		return false;
+		return read_point(text, field) && *(double *)field >= 0.05;
 	case OPTION_PERCENT:
-		if (read_point(text, field) && *(double *)field <= 100)
-			return true;
-		message("--%s is a number from 0 to 100, not '%s'", row->name, text);
-		return false;
+		return read_point(text, field) && *(double *)field <= 100;
 	case OPTION_POINT:
-		if (read_point(text, field))
-			return true;
-		message("--%s is a number of seconds, not '%s'", row->name, text);
-		return false;
+		return read_point(text, field);
 	case OPTION_COUNT:
-		if (read_count(text, field))
-			return true;
-		message("--%s is a number, or 0, not '%s'", row->name, text);
-		return false;
+		*(uint32_t *)field = UINT32_MAX;
+		return !strcmp(text, "0") || read_number(text, field);
 	default:
-		if (read_number(text, field))
-			return true;
-		message("--%s is a number above 0, not '%s'", row->name, text);
-		return false;
+		return read_number(text, field);
 	}
+}
+
+static bool read_numeric_option(const struct option_row *row, const char *text, void *field)
+{
+	static const char *const wanted[] = {
+		[OPTION_SECONDS] = "a number of seconds from 0.05 to 31536000",
+		[OPTION_NUMBER] = "a number above 0",
+		[OPTION_NUMBER_OR_1] = "a number above 0",
+		[OPTION_COUNT] = "a number, or 0",
+		[OPTION_PERCENT] = "a number from 0 to 100",
+		[OPTION_POINT] = "a number of seconds",
+	};
+
+	if (read_numeric(row, text, field))
+		return true;
+	message("--%s is %s, not '%s'", row->name, wanted[row->kind], text);
+	return false;
 }
 
 static bool read_option(const struct option_row *row, const char *text, struct options *options)
@@ -413,8 +387,7 @@ static bool read_option(const struct option_row *row, const char *text, struct o
 		return false;
 	case OPTION_DIRS:
 		warn_of_missing_directory(row, text);
-		options->out_of_memory = !list_add(field, text);
-		return !options->out_of_memory;
+		__attribute__((fallthrough));
 	case OPTION_LIST:
 		options->out_of_memory = !list_add(field, text);
 		return !options->out_of_memory;
