@@ -72,8 +72,7 @@ static bool merge_undo(struct merge *merge, const struct map_location *location)
 	const struct sym_perf_map_info *info = merge->info;
 	struct sym_error *failure;
 
-	if (info->writer_fd >= 0 &&
-	    map_location_holds(location, info->writer_device, info->writer_inode))
+	if (map_location_holds(location, info))
 		return message_error(sym_error_create(
 			SYM_ERROR_IO,
 			"nothing to undo: %s is the runtime's own file; appended lines stay in it",

@@ -227,10 +227,8 @@ static bool merge_write_replace(struct merge *merge, const struct map_location *
 	struct map_owner owner = { .set = true, .uid = process->uid, .gid = process->gid };
 	const char *file_type = map_location_file_type(location);
 
-	if (info->writer_fd >= 0 &&
-	    map_location_may_hold(location, info->writer_device, info->writer_inode)) {
-		struct sym_error *failure =
-			perfmap_file_keep(location, info->writer_device, info->writer_inode);
+	if (map_location_may_hold(location, info)) {
+		struct sym_error *failure = perfmap_file_keep(location, info);
 
 		if (failure)
 			return message_error(failure);
@@ -415,8 +413,7 @@ static bool may_be_written(const struct merge *merge, const struct map_location 
 bool merge_write_at(struct merge *merge, const struct map_location *location)
 {
 	const struct sym_perf_map_info *info = merge->info;
-	bool can_append = !merge->options->root && info->writer_fd >= 0 &&
-			  map_location_holds(location, info->writer_device, info->writer_inode);
+	bool can_append = !merge->options->root && map_location_holds(location, info);
 
 	if (info->writer_unknown == 2)
 		return message_error(sym_error_create(

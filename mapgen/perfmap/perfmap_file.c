@@ -105,23 +105,28 @@ static bool status_at(const struct map_location *location, const char *name, str
 	return !fstatat(location->directory_fd, name, ret, AT_SYMLINK_NOFOLLOW);
 }
 
-static bool is_file(const struct stat *status, uint64_t device, uint64_t inode)
+static bool is_written(const struct stat *status, const struct sym_perf_map_info *writer)
 {
-	return S_ISREG(status->st_mode) && status->st_dev == device && status->st_ino == inode;
+	return S_ISREG(status->st_mode) && status->st_dev == writer->writer_device &&
+	       status->st_ino == writer->writer_inode;
 }
 
-bool map_location_holds(const struct map_location *location, uint64_t device, uint64_t inode)
+bool map_location_holds(const struct map_location *location, const struct sym_perf_map_info *writer)
 {
 	struct stat status;
 
-	return status_at(location, location->name, &status) && is_file(&status, device, inode);
+	return writer->writer_fd >= 0 && status_at(location, location->name, &status) &&
+	       is_written(&status, writer);
 }
 
-bool map_location_may_hold(const struct map_location *location, uint64_t device, uint64_t inode)
+bool map_location_may_hold(const struct map_location *location,
+			   const struct sym_perf_map_info *writer)
 {
 	struct stat status;
 
-	return status_at(location, location->name, &status) ? is_file(&status, device, inode)
+	if (writer->writer_fd < 0)
+		return false;
+	return status_at(location, location->name, &status) ? is_written(&status, writer)
 							    : errno != ENOENT;
 }
 
@@ -171,61 +176,42 @@ static int write_map(const struct map_location *location, const struct map_owner
 	return result;
 }
 
-/* Runs `act` with the rights of the location; NULL, or what failed. */
-static struct sym_error *
-act_with_rights(const struct map_location *location,
-		struct sym_error *(*act)(const struct map_location *, void *), void *context)
+static void guard_rights(struct rights_held *held)
 {
-	struct rights_held held;
-	int result = rights_assume(location->rights, &held);
-	struct sym_error *failure;
+	rights_restore(held);
+}
+
+/* NULL, or why the rights of the location cannot be had. */
+static struct sym_error *assume_rights(const struct map_location *location,
+				       struct rights_held *held)
+{
+	int result = rights_assume(location->rights, held);
 
 	if (result == -EPERM)
 		return sym_error_create(SYM_ERROR_IO,
 					"cannot write %s with the rights of its process (uid %u): "
 					"this needs CAP_SETUID and CAP_SETGID",
 					location->path, location->rights->uid);
-	if (result)
-		return sym_error_create(SYM_ERROR_IO, "cannot write %s: %s", location->path,
-					strerror(-result));
-	failure = act(location, context);
-	rights_restore(&held);
-	return failure;
-}
-
-struct replacing {
-	const struct map_owner *owner;
-	const char *text;
-	size_t size_bytes;
-	bool written;
-};
-
-static struct sym_error *perfmap_file_replace_with_rights(const struct map_location *location,
-							  void *context)
-{
-	struct replacing *replacing = context;
-	int result;
-
-	if (is_unchanged(location, replacing->owner, replacing->text, replacing->size_bytes))
-		return NULL;
-	result = write_map(location, replacing->owner, replacing->text, replacing->size_bytes);
-	if (result)
-		return sym_error_create(SYM_ERROR_IO, "cannot write %s: %s", location->path,
-					strerror(-result));
-	replacing->written = true;
-	return NULL;
+	return result ? sym_error_create(SYM_ERROR_IO, "cannot write %s: %s", location->path,
+					 strerror(-result))
+		      : NULL;
 }
 
 struct sym_error *perfmap_file_replace(const struct map_location *location,
 				       const struct map_owner *owner, const char *text,
 				       size_t size_bytes, bool *written_ret)
 {
-	struct replacing replacing = { .owner = owner, .text = text, .size_bytes = size_bytes };
-	struct sym_error *failure =
-		act_with_rights(location, perfmap_file_replace_with_rights, &replacing);
+	struct rights_held held GUARDED(rights);
+	struct sym_error *failure = assume_rights(location, &held);
+	int result;
 
-	*written_ret = replacing.written;
-	return failure;
+	*written_ret = !failure && !is_unchanged(location, owner, text, size_bytes);
+	if (!*written_ret)
+		return failure;
+	result = write_map(location, owner, text, size_bytes);
+	return result ? sym_error_create(SYM_ERROR_IO, "cannot write %s: %s", location->path,
+					 strerror(-result))
+		      : NULL;
 }
 
 static char *kept_name(const struct map_location *location)
@@ -233,20 +219,18 @@ static char *kept_name(const struct map_location *location)
 	return message_format("%s.runtime", location->name);
 }
 
-struct keeping {
-	uint64_t device, inode;
-};
-
-static struct sym_error *perfmap_file_keep_with_rights(const struct map_location *location,
-						       void *context)
+struct sym_error *perfmap_file_keep(const struct map_location *location,
+				    const struct sym_perf_map_info *writer)
 {
-	const uint64_t device = ((struct keeping *)context)->device;
-	const uint64_t inode = ((struct keeping *)context)->inode;
+	struct rights_held held GUARDED(rights);
+	struct sym_error *failure = assume_rights(location, &held);
 	char *kept AUTO_FREE = kept_name(location);
 	struct stat status;
 
+	if (failure)
+		return failure;
 	if (status_at(location, kept, &status)) {
-		if (is_file(&status, device, inode))
+		if (is_written(&status, writer))
 			return NULL;
 		/* Left by an earlier process with this id. */
 		if (unlinkat(location->directory_fd, kept, 0))
@@ -259,19 +243,11 @@ static struct sym_error *perfmap_file_keep_with_rights(const struct map_location
 		return sym_error_create(SYM_ERROR_IO,
 					"cannot keep the runtime's file as %s.runtime: %s",
 					location->path, strerror(errno));
-	if (status_at(location, kept, &status) && is_file(&status, device, inode))
+	if (status_at(location, kept, &status) && is_written(&status, writer))
 		return NULL;
 	unlinkat(location->directory_fd, kept, 0);
 	return sym_error_create(SYM_ERROR_IO, "%s was replaced by another program just now",
 				location->path);
-}
-
-struct sym_error *perfmap_file_keep(const struct map_location *location, uint64_t device,
-				    uint64_t inode)
-{
-	struct keeping keeping = { device, inode };
-
-	return act_with_rights(location, perfmap_file_keep_with_rights, &keeping);
 }
 
 static bool may_be_the_runtimes(const struct stat *status, uid_t target_uid)
@@ -280,33 +256,28 @@ static bool may_be_the_runtimes(const struct stat *status, uid_t target_uid)
 	       (status->st_uid == target_uid || status->st_uid == 0 || status->st_uid == geteuid());
 }
 
-struct restoring {
-	uid_t target_uid;
-	int64_t started_s;
-	const struct sym_perf_map_info *writer;
-};
-
-static struct sym_error *perfmap_file_restore_with_rights(const struct map_location *location,
-							  void *context)
+struct sym_error *perfmap_file_restore(const struct map_location *location, uid_t target_uid,
+				       int64_t started_s, const struct sym_perf_map_info *writer)
 {
-	const struct restoring *restoring = context;
-	const struct sym_perf_map_info *writer = restoring->writer;
+	struct rights_held held GUARDED(rights);
+	struct sym_error *failure = assume_rights(location, &held);
 	char *kept AUTO_FREE = kept_name(location);
 	struct stat status;
 
+	if (failure)
+		return failure;
 	if (!status_at(location, kept, &status))
 		return sym_error_create(SYM_ERROR_IO, "nothing to undo: there is no %s.runtime",
 					location->path);
-	if (!may_be_the_runtimes(&status, restoring->target_uid))
+	if (!may_be_the_runtimes(&status, target_uid))
 		return sym_error_create(SYM_ERROR_IO,
 					"%s.runtime does not belong to the runtime: left alone",
 					location->path);
-	if (status.st_mtim.tv_sec < restoring->started_s)
+	if (status.st_mtim.tv_sec < started_s)
 		return sym_error_create(SYM_ERROR_IO,
 					"%s.runtime is older than the process: left alone",
 					location->path);
-	if (writer->writer_fd >= 0 &&
-	    !is_file(&status, writer->writer_device, writer->writer_inode))
+	if (writer->writer_fd >= 0 && !is_written(&status, writer))
 		return sym_error_create(SYM_ERROR_IO,
 					"%s.runtime is not what the runtime is writing: left alone",
 					location->path);
@@ -316,12 +287,4 @@ static struct sym_error *perfmap_file_restore_with_rights(const struct map_locat
 	/* rename() keeps both names when they are the same file. */
 	unlinkat(location->directory_fd, kept, 0);
 	return NULL;
-}
-
-struct sym_error *perfmap_file_restore(const struct map_location *location, uid_t target_uid,
-				       int64_t started_s, const struct sym_perf_map_info *writer)
-{
-	struct restoring restoring = { target_uid, started_s, writer };
-
-	return act_with_rights(location, perfmap_file_restore_with_rights, &restoring);
 }

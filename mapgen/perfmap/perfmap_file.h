@@ -38,11 +38,13 @@ struct sym_error *map_location_open(const char *path, const char *root, const st
 bool map_location_is_in_process(const char *path);
 void map_location_close(struct map_location *location);
 
-/* True when the file there is regular and has this device and inode. */
-bool map_location_holds(const struct map_location *location, uint64_t device, uint64_t inode);
+/* True when the file there is regular, and the one that the runtime is writing. */
+bool map_location_holds(const struct map_location *location,
+			const struct sym_perf_map_info *writer);
 
-/* As map_location_has(), but true when it is unknown. */
-bool map_location_may_hold(const struct map_location *location, uint64_t device, uint64_t inode);
+/* As map_location_holds(), but also true when it is unknown what is there. */
+bool map_location_may_hold(const struct map_location *location,
+			   const struct sym_perf_map_info *writer);
 
 /* NULL when a regular file or nothing is there, else its type ("a symbolic link"); static. */
 const char *map_location_file_type(const struct map_location *location);
@@ -62,8 +64,8 @@ struct sym_error *perfmap_file_replace(const struct map_location *location,
 				       size_t size_bytes, bool *written_ret);
 
 /* Keeps the runtime's own file as NAME.runtime (a hard link) before it is replaced. */
-struct sym_error *perfmap_file_keep(const struct map_location *location, uint64_t device,
-				    uint64_t inode);
+struct sym_error *perfmap_file_keep(const struct map_location *location,
+				    const struct sym_perf_map_info *writer);
 
 /*
  * Restores NAME.runtime. `writer`: the file that the runtime is writing now; it must be
