@@ -7,8 +7,8 @@
  *   store_find()       opens the object; the first time since the start its checksum is compared
  *   store_evict_bytes  removes the least recently used objects until there is room
  *
- * One table has an entry for each object, with its size and the number of its last use. It is
- * filled by store_scan() after the start. The lock protects the table and the shares of arrivals
+ * One table has an entry for each object, with its size, in order of use. It is filled by
+ * store_scan() after the start. The lock protects the table and the shares of arrivals
  * (store_quota.h); files are opened, written and flushed without it.
  */
 #include "symsrv/store/store.h"
@@ -43,9 +43,8 @@ struct store_entry {
 	char *name;
 	uint64_t file_bytes; /* content and record */
 	uint64_t size_bytes;
-	int64_t used;      /* a later use has a greater number; see use_now() and use_before() */
 	int64_t touched_s; /* time of the file, seconds since 1970 */
-	bool is_checked;   /* its checksum was compared since the start */
+	bool is_checked;   /* it was used since the start, and its checksum compared */
 	/* The arrival that it belongs to: it is counted there, and is not evicted. */
 	const struct store_incoming *holder;
 	UT_hash_handle hh;
@@ -54,15 +53,14 @@ struct store_entry {
 struct store {
 	int directory_fd;
 	int lock_fd;
-	pthread_mutex_t lock; /* protects everything below */
-	struct store_entry *entries;
+	pthread_mutex_t lock;        /* protects everything below */
+	struct store_entry *entries; /* in order of use, the least recently used first */
 	uint64_t used_bytes;
 	struct store_quota room;
 	uint64_t max_bytes;
 	uint64_t evicted_count;
 	uint64_t corrupt_count;
 	uint64_t next_incoming;
-	int64_t last_use;
 	bool is_scanned;
 	/* Set once: */
 	void (*evicted)(void *context);
@@ -77,7 +75,7 @@ struct store_incoming {
 		share;    /* room of the store: for `bytes`, and for those that are announced */
 	bool is_expected; /* its length is known, and it has room for that */
 	char *key;        /* key of the object that it has become, or NULL */
-	char name[32];    /* in tmp/ */
+	char path[64];    /* in the directory of the store */
 };
 
 static void entry_destroy(struct store_entry *entry)
@@ -151,25 +149,23 @@ void store_on_eviction(struct store *store, void (*evicted)(void *context), void
 
 /* ---- the table ---- */
 
-/* Uses are counted, not timed, because a clock may be set back. Lock held. */
-static int64_t use_now(struct store *store)
+/* Makes it the most recently used one; it need not be in the table yet. NULL: out of memory, and
+ * the object is not counted any more. Lock held. */
+static struct store_entry *store_place_last(struct store *store, struct store_entry *entry)
 {
-	return ++store->last_use;
-}
-
-/* Uses before the start have the times of the files, and are always older than uses after it. */
-static int64_t use_before(int64_t modified_s)
-{
-	int64_t now_s = time(NULL);
-
-	if (modified_s > now_s)
-		modified_s = now_s;
-	return (modified_s > 0 ? modified_s : 0) - INT64_MAX;
+	if (entry->hh.tbl)
+		HASH_DEL(store->entries, entry);
+	HASH_ADD_KEYPTR(hh, store->entries, entry->key, strlen(entry->key), entry);
+	if (hash_added(entry))
+		return entry;
+	store->used_bytes -= entry->holder ? 0 : entry->file_bytes;
+	entry_destroy(entry);
+	return NULL;
 }
 
 /* Adds or replaces an entry; lock held. NULL: out of memory, and the object is not counted. */
 static struct store_entry *store_enter(struct store *store, const struct store_record *record,
-				       uint64_t file_bytes, int64_t used, bool is_checked)
+				       uint64_t file_bytes, bool is_checked)
 {
 	struct store_entry *entry;
 
@@ -180,9 +176,7 @@ static struct store_entry *store_enter(struct store *store, const struct store_r
 			return NULL;
 		entry->key = strdup(record->key);
 		entry->name = strdup(record->name);
-		if (entry->key && entry->name)
-			HASH_ADD_KEYPTR(hh, store->entries, entry->key, strlen(entry->key), entry);
-		if (!entry->key || !entry->name || !hash_added(entry)) {
+		if (!entry->key || !entry->name) {
 			entry_destroy(entry);
 			return NULL;
 		}
@@ -191,10 +185,9 @@ static struct store_entry *store_enter(struct store *store, const struct store_r
 		store->used_bytes += file_bytes - entry->file_bytes;
 	entry->file_bytes = file_bytes;
 	entry->size_bytes = record->size_bytes;
-	entry->used = used;
 	entry->touched_s = time(NULL);
 	entry->is_checked = is_checked;
-	return entry;
+	return store_place_last(store, entry);
 }
 
 /* From now on it counts as an object, not as an arrival; NULL is allowed. Lock held. */
@@ -238,12 +231,9 @@ static void scan_file(struct store *store, int shelf_fd, const char *name)
 	}
 	pthread_mutex_lock(&store->lock);
 	HASH_FIND_STR(store->entries, record.key, entry);
-	if (!entry)
-		entry = store_enter(store, &record, (uint64_t)status.st_size,
-				    use_before(status.st_mtim.tv_sec), false);
-	else
-		entry = NULL;
-	if (entry)
+	entry = entry ? NULL : store_enter(store, &record, (uint64_t)status.st_size, false);
+	/* A clock may have been set back since. */
+	if (entry && status.st_mtim.tv_sec < entry->touched_s)
 		entry->touched_s = status.st_mtim.tv_sec;
 	pthread_mutex_unlock(&store->lock);
 	store_record_deinit(&record);
@@ -309,101 +299,57 @@ void store_each(struct store *store,
 
 /* ---- eviction ---- */
 
-struct victim {
-	int64_t used;
-	uint64_t file_bytes;
-	struct store_entry *entry; /* valid while the lock is held */
-	char *key;
-};
-
-static int by_use(const void *left, const void *right)
-{
-	const struct victim *a = left;
-	const struct victim *b = right;
-
-	return (a->used > b->used) - (a->used < b->used);
-}
-
 /* Most files that are removed before others get the lock: a slow disk may take long for each. */
-static const size_t eviction_slice = 16;
+static const unsigned int eviction_slice = 16;
 
 /* When many files are removed, work that can wait is left to the next time. */
-static const size_t most_victims = 4096;
+static const unsigned int most_victims = 4096;
 
-/* How many victims, least recently used first, must be removed, with their keys; lock held. */
-static size_t choose_victims(const struct store *store, struct victim *victims, uint64_t bytes,
-			     uint64_t more_bytes)
+/* Uses before the start have the times of the files. Later ones keep their order, behind these. */
+static int by_use(const struct store_entry *left, const struct store_entry *right)
 {
-	struct store_entry *entry, *next;
-	uint64_t freed = 0;
-	size_t count = 0, chosen;
+	int64_t a = left->is_checked ? INT64_MAX : left->touched_s;
+	int64_t b = right->is_checked ? INT64_MAX : right->touched_s;
 
-	HASH_ITER(hh, store->entries, entry, next)
-	if (!entry->holder)
-		victims[count++] = (struct victim){ entry->used, entry->file_bytes, entry, NULL };
-	qsort(victims, count, sizeof(*victims), by_use);
-	for (chosen = 0; chosen < count; chosen++) {
-		if (freed >= bytes && (freed >= bytes + more_bytes || chosen >= most_victims))
-			break;
-		victims[chosen].key = strdup(victims[chosen].entry->key);
-		freed += victims[chosen].file_bytes;
-	}
-	return chosen;
+	return (a > b) - (a < b);
 }
 
-/* False when it is gone or was used since it was chosen, or cannot be removed; then it is not
- * chosen next time. Lock held. */
-static bool remove_victim(struct store *store, const struct victim *victim)
+/* Removes the least recently used object. One that cannot be removed now counts as used. Returns
+ * the bytes that were freed. Lock held. */
+static uint64_t evict_oldest(struct store *store)
 {
+	struct store_entry *entry = store->entries;
+	uint64_t file_bytes = entry->file_bytes;
 	char path[STORE_OBJECT_PATH_BYTES];
-	struct store_entry *entry = NULL;
 
-	if (victim->key)
-		HASH_FIND_STR(store->entries, victim->key, entry);
-	if (!entry || entry->used != victim->used || entry->holder)
-		return false;
-	if (store_object_path(victim->key, path) ||
+	if (entry->holder || store_object_path(entry->key, path) ||
 	    (unlinkat(store->directory_fd, path, 0) && errno != ENOENT)) {
-		entry->used = use_now(store);
-		return false;
+		store_place_last(store, entry);
+		return 0;
 	}
 	store->evicted_count++;
-	store_forget_entry(store, victim->key);
-	return true;
+	store_forget_entry(store, entry->key);
+	return file_bytes;
 }
 
-/* Called with the lock, which is released now and then. Returns the bytes that were freed. */
-static uint64_t remove_oldest(struct store *store, uint64_t bytes, uint64_t more_bytes)
+/* Removes least recently used objects until `bytes` are free, and more if that does not take long.
+ * Called with the lock, which is released now and then. Returns the bytes that were freed. */
+static uint64_t store_evict_bytes(struct store *store, uint64_t bytes, uint64_t more_bytes)
 {
 	static const struct timespec pause = { .tv_nsec = 100000 };
-	size_t count = HASH_COUNT(store->entries);
-	struct victim *victims AUTO_FREE = count ? calloc(count, sizeof(*victims)) : NULL;
+	unsigned int count = HASH_COUNT(store->entries);
 	uint64_t freed = 0;
 
-	count = victims ? choose_victims(store, victims, bytes, more_bytes) : 0;
-	for (size_t i = 0; i < count; i++) {
-		if (remove_victim(store, &victims[i]))
-			freed += victims[i].file_bytes;
-		free(victims[i].key);
+	for (unsigned int i = 0; i < count && store->entries; i++) {
+		if (freed >= bytes && (freed >= bytes + more_bytes || i >= most_victims))
+			break;
+		freed += evict_oldest(store);
 		if (i % eviction_slice == eviction_slice - 1) {
 			pthread_mutex_unlock(&store->lock);
 			nanosleep(&pause, NULL); /* or a waiting thread would hardly get it */
 			pthread_mutex_lock(&store->lock);
 		}
 	}
-	return freed;
-}
-
-/* Removes least recently used objects until `bytes` are free, and more if that does not take long.
- * Called with the lock, which is released now and then. */
-static uint64_t store_evict_bytes(struct store *store, uint64_t bytes, uint64_t more_bytes)
-{
-	uint64_t freed = 0, got;
-
-	do {
-		got = remove_oldest(store, bytes - freed, more_bytes);
-		freed += got;
-	} while (got && freed < bytes);
 	return freed;
 }
 
@@ -434,6 +380,7 @@ void store_scan(struct store *store, const bool *stop)
 		scan_shelf(store, name);
 	}
 	pthread_mutex_lock(&store->lock);
+	HASH_SORT(store->entries, by_use);
 	store->is_scanned = true;
 	freed = evict_excess(store);
 	pthread_mutex_unlock(&store->lock);
@@ -548,7 +495,7 @@ int store_find_quickly(struct store *store, const char *key, uint64_t most_bytes
 	}
 	futimens(fd, NULL);
 	pthread_mutex_lock(&store->lock);
-	store_enter(store, &found, (uint64_t)status.st_size, use_now(store), true);
+	store_enter(store, &found, (uint64_t)status.st_size, true);
 	pthread_mutex_unlock(&store->lock);
 	*record = found;
 	*fd_ret = steal_fd(&fd);
@@ -566,9 +513,9 @@ void store_touch(struct store *store, const char *key)
 	HASH_FIND_STR(store->entries, key, entry);
 	if (entry) {
 		is_due = now_s - entry->touched_s >= touch_interval_s;
-		entry->used = use_now(store);
 		if (is_due)
 			entry->touched_s = now_s;
+		store_place_last(store, entry);
 	}
 	pthread_mutex_unlock(&store->lock);
 	if (is_due && !store_object_path(key, path))
@@ -580,17 +527,15 @@ void store_touch(struct store *store, const char *key)
 int store_begin(struct store *store, struct store_incoming **ret)
 {
 	struct store_incoming *incoming = calloc(1, sizeof(*incoming));
-	char path[64];
 
 	if (!incoming)
 		return -ENOMEM;
 	incoming->store = store;
 	pthread_mutex_lock(&store->lock);
-	snprintf(incoming->name, sizeof(incoming->name), STORE_ARRIVAL_PREFIX "%llu",
+	snprintf(incoming->path, sizeof(incoming->path), "tmp/" STORE_ARRIVAL_PREFIX "%llu",
 		 (unsigned long long)store->next_incoming++);
 	pthread_mutex_unlock(&store->lock);
-	snprintf(path, sizeof(path), "tmp/%s", incoming->name);
-	incoming->fd = openat(store->directory_fd, path,
+	incoming->fd = openat(store->directory_fd, incoming->path,
 			      O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (incoming->fd < 0) {
 		int failure = -errno;
@@ -709,13 +654,10 @@ static void store_release_bytes(const struct store_incoming *incoming)
 
 void store_abandon(struct store_incoming *incoming)
 {
-	char path[64];
-
 	if (!incoming)
 		return;
 	store_release_bytes(incoming);
-	snprintf(path, sizeof(path), "tmp/%s", incoming->name);
-	unlinkat(incoming->store->directory_fd, path, 0);
+	unlinkat(incoming->store->directory_fd, incoming->path, 0);
 	store_unreserve_bytes(incoming);
 	close(incoming->fd);
 	free(incoming->key);
@@ -738,7 +680,7 @@ static void store_hold(struct store_incoming *incoming, struct store_entry *entr
 static int store_publish_object(struct store_incoming *incoming, struct store_record *record)
 {
 	struct store *store = incoming->store;
-	char path[STORE_OBJECT_PATH_BYTES], from[64];
+	char path[STORE_OBJECT_PATH_BYTES];
 	struct buf text;
 	int failure = store_object_path(record->key, path);
 
@@ -753,14 +695,12 @@ static int store_publish_object(struct store_incoming *incoming, struct store_re
 		return failure;
 	if (fsync(incoming->fd))
 		return -errno;
-	snprintf(from, sizeof(from), "tmp/%s", incoming->name);
 	pthread_mutex_lock(&store->lock);
 	failure = store_file_is_better(store->directory_fd, path, record)
 			  ? -EEXIST
-			  : store_layout_move(store->directory_fd, from, path);
+			  : store_layout_move(store->directory_fd, incoming->path, path);
 	if (!failure)
-		store_hold(incoming,
-			   store_enter(store, record, incoming->bytes, use_now(store), true));
+		store_hold(incoming, store_enter(store, record, incoming->bytes, true));
 	pthread_mutex_unlock(&store->lock);
 	return failure ? failure : store_layout_sync(store->directory_fd, path);
 }
