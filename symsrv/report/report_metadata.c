@@ -41,8 +41,9 @@ static bool metadata_matches(const struct search *search, const struct key *key,
 	}
 }
 
-static bool add(struct search *search, const char *text, const char *path)
+static bool add(void *context, const char *text, const char *path)
 {
+	struct search *search = context;
 	char id[2 * KEY_MAX_ID + 1];
 	struct key key;
 	json_t *result;
@@ -58,17 +59,6 @@ static bool add(struct search *search, const char *text, const char *path)
 	if (!result || json_array_append_new(search->results, result))
 		search->left_some_out = true;
 	return json_array_size(search->results) < most_results;
-}
-
-static bool visit_indexed(void *context, const char *text, const char *path)
-{
-	return add(context, text, path);
-}
-
-static bool visit_stored(void *context, const char *key, const char *name, uint64_t size_bytes)
-{
-	(void)size_bytes;
-	return add(context, key, name);
 }
 
 static bool set_kind(struct search *search, const char *key, const char *value)
@@ -106,8 +96,8 @@ bool report_metadata(const struct reported *reported, const char *key, const cha
 	if (!set_kind(&search, key, value))
 		return false;
 	search.results = json_array();
-	file_index_each(reported->holdings->index, visit_indexed, &search);
-	store_each(reported->holdings->store, visit_stored, &search);
+	file_index_each(reported->holdings->index, add, &search);
+	store_each(reported->holdings->store, add, &search);
 	set = fetcher_upstreams(reported->holdings->fetcher);
 	store_usage(reported->holdings->store, &usage);
 	is_complete = !set->count && usage.is_scanned && was_scanned && !search.left_some_out &&

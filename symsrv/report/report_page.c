@@ -237,16 +237,16 @@ static void write_recent(const struct reported *reported, struct buf *buf)
 
 struct page_search {
 	const char *wanted; /* what to search for, in lower case */
+	const char *where;  /* what is searched */
 	struct buf *buf;
 	unsigned int found;
-	bool is_indexed;
 };
 
 static const unsigned int most_found = 50;
 
-static bool page_visit(struct page_search *page_search, const char *key_line, const char *name,
-		       const char *where)
+static bool page_visit(void *context, const char *key_line, const char *name)
 {
+	struct page_search *page_search = context;
 	struct key key;
 	char id[2 * KEY_MAX_ID + 1];
 
@@ -268,19 +268,8 @@ static bool page_visit(struct page_search *page_search, const char *key_line, co
 	page_text(page_search->buf, strchr(key_line, '/') + 1);
 	buf_append_string(page_search->buf, "</code><td>");
 	page_text(page_search->buf, name);
-	buf_printf(page_search->buf, "<td>%s</tr>", where);
+	buf_printf(page_search->buf, "<td>%s</tr>", page_search->where);
 	return page_search->found < most_found;
-}
-
-static bool visit_stored(void *context, const char *key, const char *name, uint64_t size_bytes)
-{
-	(void)size_bytes;
-	return page_visit(context, key, name, "store");
-}
-
-static bool visit_indexed(void *context, const char *key, const char *path)
-{
-	return page_visit(context, key, path, "index");
 }
 
 /* A look-up does not ask the upstreams; the link does. */
@@ -301,13 +290,14 @@ static void write_not_here(const char *id, struct buf *buf)
 
 static void write_lookup(const struct reported *reported, const char *id, struct buf *buf)
 {
-	struct page_search page_search = { .wanted = id, .buf = buf };
+	struct page_search page_search = { .wanted = id, .where = "store", .buf = buf };
 
 	buf_append_string(buf, "<h2>Looked up: <code>");
 	page_text(buf, id);
 	buf_append_string(buf, "</code></h2>");
-	store_each(reported->holdings->store, visit_stored, &page_search);
-	file_index_each(reported->holdings->index, visit_indexed, &page_search);
+	store_each(reported->holdings->store, page_visit, &page_search);
+	page_search.where = "index";
+	file_index_each(reported->holdings->index, page_visit, &page_search);
 	if (page_search.found)
 		buf_append_string(buf, "</table>");
 	else

@@ -214,11 +214,13 @@ static void complete_id(struct resolve_asked *asked, const struct key *key)
 	asked->key.kind = KEY_NAMES;
 }
 
-static bool visit_key(const struct wanted_ids *wanted, const char *text)
+static bool visit_key(void *context, const char *text, const char *name)
 {
+	const struct wanted_ids *wanted = context;
 	struct key key;
 	size_t first;
 
+	(void)name;
 	if (!key_from_text(&key, text) || key.id_bytes < DEBUG_ID_BYTES ||
 	    (key.kind != KEY_DEBUGINFO && key.kind != KEY_EXECUTABLE && key.kind != KEY_NAMES))
 		return true;
@@ -228,19 +230,6 @@ static bool visit_key(const struct wanted_ids *wanted, const char *text)
 	     i < wanted->count && !memcmp(wanted->modules[i]->key.id, key.id, DEBUG_ID_BYTES); i++)
 		complete_id(wanted->modules[i], &key);
 	return true;
-}
-
-static bool visit_stored_key(void *context, const char *key, const char *name, uint64_t size_bytes)
-{
-	(void)name;
-	(void)size_bytes;
-	return visit_key(context, key);
-}
-
-static bool visit_indexed_key(void *context, const char *text, const char *path)
-{
-	(void)path;
-	return visit_key(context, text);
 }
 
 void symbolicate_find(const struct holdings *holdings, struct resolve_request *request)
@@ -253,8 +242,8 @@ void symbolicate_find(const struct holdings *holdings, struct resolve_request *r
 	if (!wanted.count)
 		return;
 	qsort(wanted.modules, wanted.count, sizeof(*wanted.modules), compare_ids);
-	store_each(holdings->store, visit_stored_key, &wanted);
-	file_index_each(holdings->index, visit_indexed_key, &wanted);
+	store_each(holdings->store, visit_key, &wanted);
+	file_index_each(holdings->index, visit_key, &wanted);
 }
 
 /* ---- the answer ---- */
@@ -267,16 +256,12 @@ static json_t *hex_json(json_int_t number)
 /* The fields that the specification has. */
 static json_t *inlines_json(const json_t *inlines)
 {
-	static const char *const known[] = { "function", "file", "line" };
 	json_t *ret = json_array();
 
 	for (size_t i = 0; i < json_array_size(inlines); i++) {
-		const json_t *from = json_array_get(inlines, i);
-		json_t *item = json_object();
+		json_t *item = json_copy(json_array_get(inlines, i));
 
-		for (size_t k = 0; k < sizeof(known) / sizeof(*known); k++)
-			if (json_object_get(from, known[k]))
-				json_object_set(item, known[k], json_object_get(from, known[k]));
+		json_object_del(item, "linkage_name");
 		json_array_append_new(ret, item);
 	}
 	return ret;
@@ -289,10 +274,9 @@ static void set_answer(json_t *frame, const json_t *result)
 	json_object_set(frame, "function", json_object_get(result, "function"));
 	json_object_set_new(frame, "function_offset",
 			    hex_json(json_integer_value(json_object_get(result, "offset"))));
-	if (json_object_get(result, "file"))
-		json_object_set(frame, "file", json_object_get(result, "file"));
-	if (json_object_get(result, "line"))
-		json_object_set(frame, "line", json_object_get(result, "line"));
+	/* Nothing is set where there is no value. */
+	json_object_set(frame, "file", json_object_get(result, "file"));
+	json_object_set(frame, "line", json_object_get(result, "line"));
 	if (inlines)
 		json_object_set_new(frame, "inlines", inlines_json(inlines));
 }

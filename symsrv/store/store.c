@@ -42,9 +42,8 @@ struct store_entry {
 	char *key;
 	char *name;
 	uint64_t file_bytes; /* content and record */
-	uint64_t size_bytes;
-	int64_t touched_s; /* time of the file, seconds since 1970 */
-	bool is_checked;   /* it was used since the start, and its checksum compared */
+	int64_t touched_s;   /* time of the file, seconds since 1970 */
+	bool is_checked;     /* it was used since the start, and its checksum compared */
 	/* The arrival that it belongs to: it is counted there, and is not evicted. */
 	const struct store_incoming *holder;
 	UT_hash_handle hh;
@@ -184,7 +183,6 @@ static struct store_entry *store_enter(struct store *store, const struct store_r
 	if (!entry->holder)
 		store->used_bytes += file_bytes - entry->file_bytes;
 	entry->file_bytes = file_bytes;
-	entry->size_bytes = record->size_bytes;
 	entry->touched_s = time(NULL);
 	entry->is_checked = is_checked;
 	return store_place_last(store, entry);
@@ -284,15 +282,13 @@ bool store_is_writable(struct store *store)
 }
 
 void store_each(struct store *store,
-		bool (*visit)(void *context, const char *key, const char *name,
-			      uint64_t size_bytes),
-		void *context)
+		bool (*visit)(void *context, const char *key, const char *name), void *context)
 {
 	struct store_entry *entry, *next;
 
 	pthread_mutex_lock(&store->lock);
 	HASH_ITER(hh, store->entries, entry, next)
-	if (!visit(context, entry->key, entry->name, entry->size_bytes))
+	if (!visit(context, entry->key, entry->name))
 		break;
 	pthread_mutex_unlock(&store->lock);
 }

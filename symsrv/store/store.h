@@ -133,12 +133,10 @@ int store_publish(struct store_incoming *incoming, struct store_record *record);
 int store_publish_held(struct store_incoming *incoming, struct store_record *record);
 void store_abandon(struct store_incoming *incoming);
 
-/* Calls `visit` with the key and size of every object until it returns false. `visit` must call no
- * store function. */
+/* Calls `visit` with the key and the file name ("" when unknown) of every object until it returns
+ * false. `visit` must call no store function. */
 void store_each(struct store *store,
-		bool (*visit)(void *context, const char *key, const char *name,
-			      uint64_t size_bytes),
-		void *context);
+		bool (*visit)(void *context, const char *key, const char *name), void *context);
 
 /*
  * Reads every object: record, checksum, and `check` (identity) if given. `check` returns 0,
