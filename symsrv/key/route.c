@@ -10,46 +10,32 @@
 #include "symsrv/key/ssqp.h"
 
 static const struct {
-	const char *path;
-	enum route_kind kind;
-} fixed[] = {
-	{ "/", ROUTE_PAGE },
-	{ "/metadata", ROUTE_METADATA },
-	{ "/healthz", ROUTE_HEALTH },
-	{ "/readyz", ROUTE_READY },
-	{ "/metrics", ROUTE_METRICS },
-	{ "/version", ROUTE_VERSION },
-	{ "/v1/resolve", ROUTE_RESOLVE },
-	{ "/symbolicate/v5", ROUTE_SYMBOLICATE },
-	{ "/v1/have", ROUTE_HAVE },
-	{ "/v1/prefetch", ROUTE_PREFETCH },
-	{ "/v1/objects", ROUTE_OBJECTS },
-};
-
-static const char *const kind_texts[ROUTE_KIND_COUNT] = {
-	[ROUTE_NOT_FOUND] = "other",
-	[ROUTE_PROBE] = "probe",
-	[ROUTE_BAD] = "bad",
-	[ROUTE_SSQP] = "ssqp",
-	[ROUTE_DEBUGINFOD] = "buildid",
-	[ROUTE_METADATA] = "metadata",
-	[ROUTE_HEALTH] = "healthz",
-	[ROUTE_READY] = "readyz",
-	[ROUTE_METRICS] = "metrics",
-	[ROUTE_VERSION] = "version",
-	[ROUTE_PAGE] = "page",
-	[ROUTE_NAMES] = "names",
-	[ROUTE_MAPS] = "maps",
-	[ROUTE_RESOLVE] = "resolve",
-	[ROUTE_SYMBOLICATE] = "symbolicate",
-	[ROUTE_HAVE] = "have",
-	[ROUTE_PREFETCH] = "prefetch",
-	[ROUTE_OBJECTS] = "objects",
+	const char *text;
+	const char *path; /* NULL: no fixed one */
+} kinds[ROUTE_KIND_COUNT] = {
+	[ROUTE_NOT_FOUND] = { "other", NULL },
+	[ROUTE_PROBE] = { "probe", NULL },
+	[ROUTE_BAD] = { "bad", NULL },
+	[ROUTE_SSQP] = { "ssqp", NULL },
+	[ROUTE_DEBUGINFOD] = { "buildid", NULL },
+	[ROUTE_METADATA] = { "metadata", "/metadata" },
+	[ROUTE_HEALTH] = { "healthz", "/healthz" },
+	[ROUTE_READY] = { "readyz", "/readyz" },
+	[ROUTE_METRICS] = { "metrics", "/metrics" },
+	[ROUTE_VERSION] = { "version", "/version" },
+	[ROUTE_PAGE] = { "page", "/" },
+	[ROUTE_NAMES] = { "names", NULL },
+	[ROUTE_MAPS] = { "maps", NULL },
+	[ROUTE_RESOLVE] = { "resolve", "/v1/resolve" },
+	[ROUTE_SYMBOLICATE] = { "symbolicate", "/symbolicate/v5" },
+	[ROUTE_HAVE] = { "have", "/v1/have" },
+	[ROUTE_PREFETCH] = { "prefetch", "/v1/prefetch" },
+	[ROUTE_OBJECTS] = { "objects", "/v1/objects" },
 };
 
 const char *route_kind_text(enum route_kind kind)
 {
-	return kind_texts[kind];
+	return kinds[kind].text;
 }
 
 const char *route_path(const char *target)
@@ -154,8 +140,8 @@ void route_parse(const char *path, char *room, struct route *ret)
 	} else if (!strncmp(room, "/download/symbols/", 18)) {
 		parse_ssqp(room + 18, room + size_bytes + 1, ret);
 	} else {
-		for (i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
-			if (!strcmp(room, fixed[i].path))
-				ret->kind = fixed[i].kind;
+		for (i = 0; i < ROUTE_KIND_COUNT; i++)
+			if (kinds[i].path && !strcmp(room, kinds[i].path))
+				ret->kind = i;
 	}
 }

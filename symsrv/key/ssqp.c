@@ -45,12 +45,22 @@ static bool take_number(const char *digits, uint32_t *ret)
 	return true;
 }
 
-static const char *ssqp_after_prefix(const char *text, const char *prefix)
-{
-	size_t length = strlen(prefix);
+/* Identities that name their kind. A prefix stands before those that it begins with. */
+static const struct prefix {
+	const char *text;
+	enum key_kind kind;
+	size_t id_bytes;
+} prefixes[] = {
+	{ "elf-buildid-sym-", KEY_DEBUGINFO, 20 },
+	{ "elf-buildid-coreclr-", KEY_CLR, 20 },
+	{ "elf-buildid-", KEY_EXECUTABLE, 20 },
+	{ "mach-uuid-sym-", KEY_DWARF, 16 },
+	{ "mach-uuid-coreclr-", KEY_MACHO_CLR, 16 },
+	{ "mach-uuid-", KEY_MACHO, 16 },
+	{ "sha1-", KEY_SHA1, 20 },
+};
 
-	return strncasecmp(text, prefix, length) ? NULL : text + length;
-}
+static const size_t prefix_count = sizeof(prefixes) / sizeof(*prefixes);
 
 static bool ends_with(const char *name, const char *suffix)
 {
@@ -60,45 +70,25 @@ static bool ends_with(const char *name, const char *suffix)
 	return length > end && !strcasecmp(name + length - end, suffix);
 }
 
-static bool parse_elf(struct key *key, const char *id)
+static bool is_of_elf(const struct key *key)
 {
-	const char *digits = ssqp_after_prefix(id, "elf-buildid-sym-");
-
-	key->kind = KEY_DEBUGINFO;
-	if (!digits) {
-		digits = ssqp_after_prefix(id, "elf-buildid-coreclr-");
-		key->kind = KEY_CLR;
-	}
-	if (!digits) {
-		digits = ssqp_after_prefix(id, "elf-buildid-");
-		key->kind = KEY_EXECUTABLE;
-	}
-	if (!digits || !take_id(key, digits, build_id_bytes))
-		return false;
-	key_normalise_build_id(key);
-	return true;
+	return key->kind == KEY_EXECUTABLE || key->kind == KEY_DEBUGINFO || key->kind == KEY_CLR;
 }
 
-static bool parse_macho(struct key *key, const char *id)
+static bool parse_prefixed(struct key *key, const struct prefix *prefix, const char *digits)
 {
-	const char *digits = ssqp_after_prefix(id, "mach-uuid-sym-");
-
-	key->kind = KEY_DWARF;
-	if (!digits) {
-		digits = ssqp_after_prefix(id, "mach-uuid-coreclr-");
-		key->kind = KEY_MACHO_CLR;
-	}
-	if (!digits) {
-		digits = ssqp_after_prefix(id, "mach-uuid-");
-		key->kind = KEY_MACHO;
-	}
-	return digits && take_id(key, digits, 16);
+	key->kind = prefix->kind;
+	if (!take_id(key, digits, prefix->id_bytes))
+		return false;
+	if (is_of_elf(key))
+		key_normalise_build_id(key);
+	return true;
 }
 
 static bool parse_map(struct key *key, const char *id)
 {
-	const char *version = ssqp_after_prefix(id, "r2rmap-v");
-	const char *dash = version ? strchr(version, '-') : NULL;
+	const char *version = id + strlen("r2rmap-v");
+	const char *dash = strchr(version, '-');
 	const char *digit;
 
 	/* Decimal, unlike the numbers of the other kinds. */
@@ -143,19 +133,13 @@ static bool parse_pe(struct key *key, const char *id)
 
 static bool parse_identity(struct key *key, const char *name, const char *id)
 {
-	const char *digits = ssqp_after_prefix(id, "sha1-");
 	size_t length = strlen(id);
 
-	if (ssqp_after_prefix(id, "elf-"))
-		return parse_elf(key, id);
-	if (ssqp_after_prefix(id, "mach-"))
-		return parse_macho(key, id);
-	if (ssqp_after_prefix(id, "r2rmap-"))
+	for (size_t i = 0; i < prefix_count; i++)
+		if (!strncasecmp(id, prefixes[i].text, strlen(prefixes[i].text)))
+			return parse_prefixed(key, &prefixes[i], id + strlen(prefixes[i].text));
+	if (!strncasecmp(id, "r2rmap-v", strlen("r2rmap-v")))
 		return parse_map(key, id);
-	if (digits) {
-		key->kind = KEY_SHA1;
-		return take_id(key, digits, 20);
-	}
 	if (ends_with(name, ".pdb"))
 		return parse_pdb(key, id);
 	if (ends_with(name, ".map") && length == 64) {
@@ -224,20 +208,6 @@ bool ssqp_parse(char *path, char *room, struct key *key)
 
 static bool append_identity(struct buf *buf, const struct key *key)
 {
-	static const char *const prefixes[KEY_KIND_COUNT] = {
-		[KEY_EXECUTABLE] = "elf-buildid-",
-		[KEY_DEBUGINFO] = "elf-buildid-sym-",
-		[KEY_CLR] = "elf-buildid-coreclr-",
-		[KEY_MACHO] = "mach-uuid-",
-		[KEY_DWARF] = "mach-uuid-sym-",
-		[KEY_MACHO_CLR] = "mach-uuid-coreclr-",
-		[KEY_SHA1] = "sha1-",
-		[KEY_SHA256] = "",
-		[KEY_WASM] = "",
-		[KEY_PDB] = "",
-		[KEY_MSFZ] = "",
-		[KEY_PORTABLE_PDB] = "",
-	};
 	char id[2 * KEY_MAX_ID + 1];
 
 	hex_write_bytes(id, key->id, key->id_bytes);
@@ -245,8 +215,11 @@ static bool append_identity(struct buf *buf, const struct key *key)
 		return buf_printf(buf, "%08X%x", key->timestamp, key->number);
 	if (key->kind == KEY_MAP)
 		return buf_printf(buf, "r2rmap-v%u-%s", key->number, id);
-	buf_printf(buf, "%s%s", prefixes[key->kind], id);
-	if (key->kind == KEY_EXECUTABLE || key->kind == KEY_DEBUGINFO || key->kind == KEY_CLR)
+	for (size_t i = 0; i < prefix_count; i++)
+		if (prefixes[i].kind == key->kind)
+			buf_append_string(buf, prefixes[i].text);
+	buf_append_string(buf, id);
+	if (is_of_elf(key))
 		buf_printf(buf, "%.*s", (int)(2 * (build_id_bytes - key->id_bytes)),
 			   "0000000000000000000000000000000000000000");
 	else if (key->kind == KEY_PDB || key->kind == KEY_MSFZ)
@@ -259,15 +232,13 @@ static bool append_identity(struct buf *buf, const struct key *key)
 bool ssqp_format(struct buf *buf, const struct key *key, bool as_spelt)
 {
 	const char *name = as_spelt ? key->spelling : key->name;
-	bool is_elf =
-		key->kind == KEY_EXECUTABLE || key->kind == KEY_DEBUGINFO || key->kind == KEY_CLR;
 
 	if (key->kind == KEY_DEBUGINFO)
 		name = "_.debug";
 	if (key->kind == KEY_DWARF)
 		name = "_.dwarf";
 	if (!name || key->kind == KEY_SOURCE || key->kind == KEY_NONE ||
-	    (is_elf && (key->id_bytes < 8 || key->id_bytes > build_id_bytes)))
+	    (is_of_elf(key) && (key->id_bytes < 8 || key->id_bytes > build_id_bytes)))
 		return false;
 	percent_encode(buf, name, "");
 	buf_append_char(buf, '/');
