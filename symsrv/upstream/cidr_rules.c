@@ -2,7 +2,6 @@
 #include "symsrv/upstream/cidr_rules.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,32 +53,18 @@ bool cidr_rule_parse(const char *text, struct cidr_rule *ret)
 	return true;
 }
 
-int cidr_rules_add(struct cidr_rules *rules, const struct cidr_rule *rule)
+static bool rule_contains(const char *text, const uint8_t address[16])
 {
-	struct cidr_rule *grown =
-		reallocarray(rules->rules, rules->count + 1, sizeof(*rules->rules));
+	unsigned int whole, rest;
+	struct cidr_rule rule;
 
-	if (!grown)
-		return -ENOMEM;
-	rules->rules = grown;
-	rules->rules[rules->count++] = *rule;
-	return 0;
-}
-
-void cidr_rules_deinit(struct cidr_rules *rules)
-{
-	free(rules->rules);
-	*rules = (struct cidr_rules){ 0 };
-}
-
-static bool rule_contains(const struct cidr_rule *rule, const uint8_t address[16])
-{
-	unsigned int whole = rule->prefix_bits / 8;
-	unsigned int rest = rule->prefix_bits % 8;
-
-	if (memcmp(rule->address, address, whole) != 0)
+	if (!cidr_rule_parse(text, &rule))
 		return false;
-	return !rest || !((rule->address[whole] ^ address[whole]) >> (8 - rest));
+	whole = rule.prefix_bits / 8;
+	rest = rule.prefix_bits % 8;
+	if (memcmp(rule.address, address, whole) != 0)
+		return false;
+	return !rest || !((rule.address[whole] ^ address[whole]) >> (8 - rest));
 }
 
 static bool bytes_of(const struct sockaddr *address, uint8_t ret[16])
@@ -96,7 +81,7 @@ static bool bytes_of(const struct sockaddr *address, uint8_t ret[16])
 	return true;
 }
 
-bool cidr_rules_contain(const struct cidr_rules *rules, const struct sockaddr *address)
+bool cidr_rules_contain(const struct text_list *rules, const struct sockaddr *address)
 {
 	uint8_t bytes[16];
 	size_t i;
@@ -104,7 +89,7 @@ bool cidr_rules_contain(const struct cidr_rules *rules, const struct sockaddr *a
 	if (!bytes_of(address, bytes))
 		return false;
 	for (i = 0; i < rules->count; i++)
-		if (rule_contains(&rules->rules[i], bytes))
+		if (rule_contains(rules->texts[i], bytes))
 			return true;
 	return false;
 }
@@ -142,12 +127,9 @@ bool net_is_internal(const struct sockaddr *address)
 
 	if (!bytes_of(address, bytes))
 		return true;
-	for (i = 0; i < sizeof(networks) / sizeof(*networks); i++) {
-		struct cidr_rule rule;
-
-		if (cidr_rule_parse(networks[i], &rule) && rule_contains(&rule, bytes))
+	for (i = 0; i < sizeof(networks) / sizeof(*networks); i++)
+		if (rule_contains(networks[i], bytes))
 			return true;
-	}
 	return false;
 }
 

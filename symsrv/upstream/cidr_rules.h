@@ -1,36 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sets of IP networks in CIDR notation, and whether an address is in one. An IPv4 address written
- * as IPv6
+ * IP networks in CIDR notation, and whether an address is in one. An IPv4 address written as IPv6
  * (::ffff:a.b.c.d, and NAT64's 64:ff9b::a.b.c.d) counts as the IPv4 address.
  */
 #ifndef SYMSRV_UPSTREAM_CIDR_RULES_H
 #define SYMSRV_UPSTREAM_CIDR_RULES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+
+#include "symsrv/util/settings.h"
 
 struct cidr_rule {
 	uint8_t address[16];      /* IPv4 as ::ffff:a.b.c.d */
 	unsigned int prefix_bits; /* of 128 */
 };
 
-struct cidr_rules {
-	struct cidr_rule *rules;
-	size_t count;
-};
-
 /* "10.0.0.0/8", "fd00::/8", or one address. False for other texts. */
 bool cidr_rule_parse(const char *text, struct cidr_rule *ret);
 
-/* Returns 0 or -ENOMEM. */
-int cidr_rules_add(struct cidr_rules *rules, const struct cidr_rule *rule);
-void cidr_rules_deinit(struct cidr_rules *rules);
-
-/* Returns false for addresses that are neither IPv4 nor IPv6. */
-bool cidr_rules_contain(const struct cidr_rules *rules, const struct sockaddr *address);
+/* Whether one of the texts is a network with this address. Returns false for addresses that are
+ * neither IPv4 nor IPv6. */
+bool cidr_rules_contain(const struct text_list *rules, const struct sockaddr *address);
 
 /*
  * Networks that are not public: this host, private, shared, link-local, unique local, multicast,

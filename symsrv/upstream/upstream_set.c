@@ -391,22 +391,22 @@ void upstream_set_release(struct upstream_set *set)
 	for (i = 0; i < set->count; i++)
 		upstream_release(set->list[i]);
 	free(set->list);
-	cidr_rules_deinit(&set->deny);
-	cidr_rules_deinit(&set->allow);
+	text_list_deinit(&set->deny);
+	text_list_deinit(&set->allow);
 	free(set->self);
 	free(set);
 }
 
 DEFINE_GUARD(upstream_set, struct upstream_set *, upstream_set_release)
 
-static bool parse_nets(const struct text_list *list, struct cidr_rules *rules, const char **bad)
+static bool copy_nets(const struct text_list *list, struct text_list *ret, const char **bad)
 {
 	struct cidr_rule rule;
 	size_t i;
 
 	for (i = 0; i < list->count; i++) {
 		*bad = list->texts[i];
-		if (!cidr_rule_parse(list->texts[i], &rule) || cidr_rules_add(rules, &rule))
+		if (!cidr_rule_parse(*bad, &rule) || !text_list_add(ret, *bad))
 			return false;
 	}
 	return true;
@@ -552,8 +552,8 @@ bool upstream_set_create(const struct options *options, struct upstream_set *pre
 	set->retries = (unsigned int)options->retries;
 	set->max_fetches = (unsigned int)options->max_fetches;
 	set->forwarded_limit = options->forwarded_limit;
-	if (!parse_nets(&options->deny_nets, &set->deny, &bad) ||
-	    !parse_nets(&options->allow_nets, &set->allow, &bad)) {
+	if (!copy_nets(&options->deny_nets, &set->deny, &bad) ||
+	    !copy_nets(&options->allow_nets, &set->allow, &bad)) {
 		snprintf(message, message_bytes, "not a network: %s", bad);
 		return false;
 	}

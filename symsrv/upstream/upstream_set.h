@@ -80,8 +80,8 @@ struct upstream_set {
 	size_t count;
 	struct upstream *tier; /* in `list`, or NULL */
 	size_t peer_count;
-	char *self; /* URL of this server among its peers, or NULL */
-	struct cidr_rules deny, allow;
+	char *self;                   /* URL of this server among its peers, or NULL */
+	struct text_list deny, allow; /* networks */
 	bool ask_together;
 	uint64_t max_object_bytes;
 	int64_t connect_ms, stall_ms, fetch_ms, negative_cache_ms;
