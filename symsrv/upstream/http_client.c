@@ -151,14 +151,6 @@ static int http_client_append(struct attempt *attempt, const char *bytes, size_t
 	return failure ? failure : store_append(transfer->incoming, bytes, count);
 }
 
-static void keep_error(struct attempt *attempt, const char *bytes, size_t count)
-{
-	size_t used = strlen(attempt->body), room = sizeof(attempt->body) - 1 - used;
-
-	memcpy(attempt->body + used, bytes, count < room ? count : room);
-	attempt->body[used + (count < room ? count : room)] = 0;
-}
-
 /* A tier that sends a few bytes now and then is of no more use than one that is silent. */
 static void note_bytes(struct attempt *attempt, size_t count)
 {
@@ -178,7 +170,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
 	count *= size;
 	curl_easy_getinfo(attempt->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (status != 200) {
-		keep_error(attempt, bytes, count);
+		s3_keep_body(attempt->body, sizeof(attempt->body), bytes, count);
 		/* Read up to a limit, so that the connection can be reused. */
 		attempt->ignored_bytes += count;
 		return attempt->ignored_bytes <= most_ignored_bytes ? count : 0;
@@ -206,18 +198,6 @@ static int on_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, 
 
 /* ---- one hop ---- */
 
-static void add_header(struct attempt *attempt, const char *format, const char *value)
-{
-	struct curl_slist *grown;
-	char *line AUTO_FREE = NULL;
-
-	if (asprintf(&line, format, value) < 0)
-		return;
-	grown = curl_slist_append(attempt->headers, line);
-	if (grown)
-		attempt->headers = grown;
-}
-
 static void set_headers(struct attempt *attempt)
 {
 	const struct transfer *transfer = attempt->transfer;
@@ -231,14 +211,15 @@ static void set_headers(struct attempt *attempt)
 		return;
 	}
 	if (transfer->upstream->kind == UPSTREAM_PEER)
-		add_header(attempt, PEER_HEADER ": %s", "1");
-	add_header(attempt, "Via: 1.1 %s", attempt->client->own_name);
+		s3_add_header(&attempt->headers, PEER_HEADER ": %s", "1");
+	s3_add_header(&attempt->headers, "Via: 1.1 %s", attempt->client->own_name);
 	if (transfer->accepts_msfz)
-		add_header(attempt, "Accept: %s", "application/msfz0, */*");
+		s3_add_header(&attempt->headers, "Accept: %s", "application/msfz0, */*");
 	if (transfer->forwarded_for)
-		add_header(attempt, "X-Forwarded-For: %s", transfer->forwarded_for);
+		s3_add_header(&attempt->headers, "X-Forwarded-For: %s", transfer->forwarded_for);
 	if (transfer->upstream->authorization && !attempt->is_foreign)
-		add_header(attempt, "Authorization: %s", transfer->upstream->authorization);
+		s3_add_header(&attempt->headers, "Authorization: %s",
+			      transfer->upstream->authorization);
 	curl_easy_setopt(attempt->easy, CURLOPT_HTTPHEADER, attempt->headers);
 	curl_easy_setopt(attempt->easy, CURLOPT_USERNAME,
 			 attempt->is_foreign ? NULL : transfer->upstream->user);

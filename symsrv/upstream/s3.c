@@ -7,12 +7,12 @@
 
 #include "libsym/base/cleanup.h"
 
-void s3_add_header(struct curl_slist **headers, const char *name, const char *value)
+void s3_add_header(struct curl_slist **headers, const char *format, const char *value)
 {
 	char *line AUTO_FREE = NULL;
 	struct curl_slist *grown;
 
-	if (asprintf(&line, "%s: %s", name, value) < 0)
+	if (asprintf(&line, format, value) < 0)
 		return;
 	grown = curl_slist_append(*headers, line);
 	if (grown)
@@ -29,9 +29,19 @@ void s3_sign(CURL *easy, const struct s3_credentials *credentials, const char *s
 	curl_easy_setopt(easy, CURLOPT_AWS_SIGV4, provider);
 	curl_easy_setopt(easy, CURLOPT_USERNAME, credentials->access_key);
 	curl_easy_setopt(easy, CURLOPT_PASSWORD, credentials->secret_key);
-	s3_add_header(headers, "x-amz-content-sha256", sha256);
+	s3_add_header(headers, "x-amz-content-sha256: %s", sha256);
 	if (credentials->token)
-		s3_add_header(headers, "x-amz-security-token", credentials->token);
+		s3_add_header(headers, "x-amz-security-token: %s", credentials->token);
+}
+
+void s3_keep_body(char *text, size_t room_bytes, const char *bytes, size_t count)
+{
+	size_t used = strlen(text), left = room_bytes - 1 - used;
+
+	if (count > left)
+		count = left;
+	memcpy(text + used, bytes, count);
+	text[used + count] = 0;
 }
 
 void s3_error_code(const char *body, char room[S3_CODE_BYTES])

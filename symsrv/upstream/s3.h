@@ -23,8 +23,11 @@
 void s3_sign(CURL *easy, const struct s3_credentials *credentials, const char *sha256,
 	     struct curl_slist **headers);
 
-/* Appends a header; out of memory leaves the list as it is. */
-void s3_add_header(struct curl_slist **headers, const char *name, const char *value);
+/* Appends a header, "NAME: %s"; out of memory leaves the list as it is. */
+void s3_add_header(struct curl_slist **headers, const char *format, const char *value);
+
+/* Appends bytes of a body to a text, as far as they fit. */
+void s3_keep_body(char *text, size_t room_bytes, const char *bytes, size_t count);
 
 #define S3_CODE_BYTES 48
 /* The text of <Code> in the body of an error, or "": "NoSuchKey", "SignatureDoesNotMatch", ... */

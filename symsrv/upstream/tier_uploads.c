@@ -2,10 +2,10 @@
 /*
  * How an object gets into the bucket.
  *
- *   tier_uploads_add()   one entry in the queue
- *   tier_run()           two threads take entries; each has one connection that it reuses
+ *   tier_uploads_add()   one entry in the queue of two threads
+ *   run_entry()          tries again after a transient failure; counts
  *   upload_entry()       opens the object in the store, asks whether the bucket has a better one,
- * PUTs end_upload()         counted; after a transient failure the entry goes back to the queue
+ *                        PUTs
  *
  * An S3 PUT is atomic, and its body is the whole object file with the SHA-256 in the signature, so
  * a half object cannot appear. A debug file without DWARF never replaces one with DWARF: the
@@ -27,6 +27,7 @@
 #include "symsrv/util/clock.h"
 #include "symsrv/util/digest.h"
 #include "symsrv/util/log.h"
+#include "symsrv/util/workers.h"
 
 #define TIER_THREADS 2
 static const size_t most_entries = 4096;
@@ -35,19 +36,19 @@ static const unsigned int most_tries = 3;
 static const long tier_pause_ms = 1000;
 
 struct tier_entry {
-	struct tier_entry *next;
+	struct job job;
+	struct tier_uploads *uploads;
 	struct upstream_set *set; /* a reference */
-	unsigned int tries;
 	char text[];
 };
 
 struct tier_uploads {
 	struct store *store;
-	pthread_t threads[TIER_THREADS];
-	unsigned int thread_count;
-	pthread_mutex_t lock; /* protects everything below */
-	pthread_cond_t wake;
-	struct tier_entry *first, **last;
+	struct workers *workers;
+	pthread_mutex_t lock;     /* protects everything below */
+	pthread_cond_t wake;      /* ends pauses */
+	CURL *idle[TIER_THREADS]; /* they keep their connections */
+	unsigned int idle_count;
 	struct tier_upload_counts counts;
 	atomic_bool is_stopping;
 };
@@ -57,11 +58,10 @@ struct tier_request {
 	struct tier_uploads *uploads;
 	struct upstream *tier;
 	const struct upstream_set *set;
-	int fd;
-	uint64_t position, size_bytes;
+	FILE *file;
+	uint64_t size_bytes;
 	long status; /* 0: no answer */
 	char answer[1024];
-	size_t answer_bytes;
 	unsigned int contents; /* of the object in the bucket */
 	char trouble[160];
 };
@@ -74,40 +74,12 @@ static void entry_release(struct tier_entry *entry)
 
 /* ---- one request ---- */
 
-static size_t read_upload(char *room, size_t size, size_t count, void *context)
-{
-	struct tier_request *request = context;
-	uint64_t left = request->size_bytes - request->position;
-	size_t wanted = size * count < left ? size * count : (size_t)left;
-	ssize_t got = pread(request->fd, room, wanted, (off_t)request->position);
-
-	if (got < 0)
-		return CURL_READFUNC_ABORT;
-	request->position += (uint64_t)got;
-	return (size_t)got;
-}
-
-static int seek_upload(void *context, curl_off_t offset, int origin)
-{
-	struct tier_request *request = context;
-
-	if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > request->size_bytes)
-		return CURL_SEEKFUNC_FAIL;
-	request->position = (uint64_t)offset;
-	return CURL_SEEKFUNC_OK;
-}
-
 static size_t take_answer(char *bytes, size_t size, size_t count, void *context)
 {
 	struct tier_request *request = context;
 
-	size_t room = sizeof(request->answer) - 1 - request->answer_bytes, kept;
-
-	count *= size;
-	kept = count < room ? count : room;
-	memcpy(request->answer + request->answer_bytes, bytes, kept);
-	request->answer_bytes += kept;
-	return count;
+	s3_keep_body(request->answer, sizeof(request->answer), bytes, size * count);
+	return size * count;
 }
 
 static int on_tier_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
@@ -158,7 +130,7 @@ static void set_tier_options(CURL *easy, struct tier_request *request)
 static void send_to_tier(CURL *easy, struct tier_request *request, const char *path,
 			 struct curl_slist *headers)
 {
-	char error[CURL_ERROR_SIZE] = "", code[S3_CODE_BYTES];
+	char error[CURL_ERROR_SIZE] = "";
 	char *url AUTO_FREE = NULL;
 	CURLcode result;
 
@@ -171,14 +143,11 @@ static void send_to_tier(CURL *easy, struct tier_request *request, const char *p
 	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, NULL);
 	if (result == CURLE_OK)
 		curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &request->status);
-	request->answer[request->answer_bytes] = 0;
-	s3_error_code(request->answer, code);
 	if (result != CURLE_OK)
 		snprintf(request->trouble, sizeof(request->trouble), "%s",
 			 *error ? error : curl_easy_strerror(result));
 	else if (request->status >= 300)
-		snprintf(request->trouble, sizeof(request->trouble), "HTTP status %ld%s%s",
-			 request->status, *code ? " " : "", code);
+		s3_status_text(request->status, request->answer, request->trouble);
 }
 
 /* Whether the bucket has an object with DWARF; true with request->trouble: unknown. */
@@ -209,7 +178,7 @@ static void put_object(CURL *easy, struct tier_request *request, const char *pat
 	uint8_t digest[DIGEST_SHA256_BYTES];
 	struct curl_slist *headers = NULL;
 
-	if (digest_file(request->fd, request->size_bytes, digest, NULL)) {
+	if (digest_file(fileno(request->file), request->size_bytes, digest, NULL)) {
 		snprintf(request->trouble, sizeof(request->trouble), "the object cannot be read");
 		return;
 	}
@@ -218,16 +187,14 @@ static void put_object(CURL *easy, struct tier_request *request, const char *pat
 	set_tier_options(easy, request);
 	curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
 	curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)request->size_bytes);
-	curl_easy_setopt(easy, CURLOPT_READFUNCTION, read_upload);
-	curl_easy_setopt(easy, CURLOPT_READDATA, request);
-	curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, seek_upload);
-	curl_easy_setopt(easy, CURLOPT_SEEKDATA, request);
+	/* libcurl reads it, and begins again where it must. */
+	curl_easy_setopt(easy, CURLOPT_READDATA, request->file);
 	s3_sign(easy, &request->tier->s3, hex, &headers);
-	s3_add_header(&headers, "x-amz-meta-contents", number);
+	s3_add_header(&headers, "x-amz-meta-contents: %s", number);
 	/* A line "Expect:" in the list would be signed. */
 	curl_easy_setopt(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 200L);
 	request->status = 0;
-	request->answer_bytes = 0;
+	request->answer[0] = 0;
 	send_to_tier(easy, request, path, headers);
 	curl_slist_free_all(headers);
 }
@@ -263,20 +230,24 @@ static enum upload_end upload_entry(struct tier_uploads *uploads, CURL *easy,
 					.tier = entry->set->tier,
 					.set = entry->set };
 	char path[STORE_OBJECT_PATH_BYTES];
-	struct store_record record;
+	FILE *file GUARDED(file) = NULL;
+	struct store_record record = { 0 };
 	int fd AUTO_CLOSE = -1;
 	struct stat status;
 	enum upload_end end;
 	bool may_be_worse;
 
 	if (store_object_path(entry->text, path) ||
-	    store_find(uploads->store, entry->text, &fd, &record) || fstat(fd, &status)) {
+	    store_find(uploads->store, entry->text, &fd, &record) || fstat(fd, &status) ||
+	    !(file = fdopen(fd, "r"))) {
 		upstream_report(request.tier, UPSTREAM_NOT_ASKED, clock_now_ms());
+		store_record_deinit(&record);
 		return UPLOAD_FAILED;
 	}
 	may_be_worse = !strncmp(entry->text, "debuginfo/", 10) &&
 		       !(record.contents & SYM_CONTENT_DEBUG_INFO);
-	request.fd = fd;
+	steal_fd(&fd);
+	request.file = file;
 	request.size_bytes = (uint64_t)status.st_size;
 	if (may_be_worse && has_better(easy, &request, path) && !request.trouble[0]) {
 		end = UPLOAD_KEPT;
@@ -293,34 +264,7 @@ static enum upload_end upload_entry(struct tier_uploads *uploads, CURL *easy,
 	return end;
 }
 
-/* ---- the queue ---- */
-
-/* Lock held. */
-static void tier_push(struct tier_uploads *uploads, struct tier_entry *entry)
-{
-	entry->next = NULL;
-	*uploads->last = entry;
-	uploads->last = &entry->next;
-	uploads->counts.waiting++;
-	pthread_cond_signal(&uploads->wake);
-}
-
-/* Lock held; NULL: the threads end. */
-static struct tier_entry *tier_pop(struct tier_uploads *uploads)
-{
-	struct tier_entry *entry;
-
-	while (!uploads->first && !uploads->is_stopping)
-		pthread_cond_wait(&uploads->wake, &uploads->lock);
-	if (uploads->is_stopping)
-		return NULL;
-	entry = uploads->first;
-	uploads->first = entry->next;
-	if (!uploads->first)
-		uploads->last = &uploads->first;
-	uploads->counts.waiting--;
-	return entry;
-}
+/* ---- the threads ---- */
 
 /* Lock held: waits a moment, or until the threads end. */
 static void tier_pause(struct tier_uploads *uploads)
@@ -334,43 +278,33 @@ static void tier_pause(struct tier_uploads *uploads)
 		continue;
 }
 
-static void end_upload(struct tier_uploads *uploads, struct tier_entry *entry, enum upload_end end)
+static void run_entry(struct job *job)
 {
+	struct tier_entry *entry =
+		(struct tier_entry *)((char *)job - offsetof(struct tier_entry, job));
+	struct tier_uploads *uploads = entry->uploads;
+	enum upload_end end = UPLOAD_AGAIN;
+	CURL *easy;
+
 	pthread_mutex_lock(&uploads->lock);
-	if (end == UPLOAD_AGAIN && ++entry->tries < most_tries && !uploads->is_stopping) {
-		tier_push(uploads, entry);
-		tier_pause(uploads);
-		entry = NULL;
-	}
-	uploads->counts.stored += entry && end == UPLOAD_STORED;
-	uploads->counts.kept += entry && end == UPLOAD_KEPT;
-	uploads->counts.failed += entry && (end == UPLOAD_FAILED || end == UPLOAD_AGAIN);
-	pthread_mutex_unlock(&uploads->lock);
-	if (entry)
-		entry_release(entry);
-}
-
-static void *tier_run(void *context)
-{
-	struct tier_uploads *uploads = context;
-	CURL *easy = curl_easy_init();
-	struct tier_entry *entry;
-
-	for (;;) {
-		pthread_mutex_lock(&uploads->lock);
-		entry = tier_pop(uploads);
-		while (entry && !uploads->is_stopping &&
-		       !upstream_may_ask(entry->set->tier, clock_now_ms()))
+	easy = uploads->idle[--uploads->idle_count];
+	for (unsigned int tries = 0; end == UPLOAD_AGAIN && tries < most_tries; tries++) {
+		if (tries)
 			tier_pause(uploads);
-		pthread_mutex_unlock(&uploads->lock);
-		if (!entry)
+		while (!uploads->is_stopping && !upstream_may_ask(entry->set->tier, clock_now_ms()))
+			tier_pause(uploads);
+		if (uploads->is_stopping)
 			break;
-		end_upload(uploads, entry,
-			   easy && !uploads->is_stopping ? upload_entry(uploads, easy, entry)
-							 : UPLOAD_FAILED);
+		pthread_mutex_unlock(&uploads->lock);
+		end = upload_entry(uploads, easy, entry);
+		pthread_mutex_lock(&uploads->lock);
 	}
-	curl_easy_cleanup(easy);
-	return NULL;
+	uploads->idle[uploads->idle_count++] = easy;
+	uploads->counts.stored += end == UPLOAD_STORED;
+	uploads->counts.kept += end == UPLOAD_KEPT;
+	uploads->counts.failed += end == UPLOAD_FAILED || end == UPLOAD_AGAIN;
+	pthread_mutex_unlock(&uploads->lock);
+	entry_release(entry);
 }
 
 int tier_uploads_create(struct store *store, struct tier_uploads **ret)
@@ -382,40 +316,35 @@ int tier_uploads_create(struct store *store, struct tier_uploads **ret)
 	if (!uploads)
 		return -ENOMEM;
 	uploads->store = store;
-	uploads->last = &uploads->first;
 	pthread_mutex_init(&uploads->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&uploads->wake, &attributes);
 	pthread_condattr_destroy(&attributes);
-	while (!failure && uploads->thread_count < TIER_THREADS) {
-		failure = pthread_create(&uploads->threads[uploads->thread_count], NULL, tier_run,
-					 uploads);
-		uploads->thread_count += !failure;
+	for (; !failure && uploads->idle_count < TIER_THREADS; uploads->idle_count += !failure) {
+		uploads->idle[uploads->idle_count] = curl_easy_init();
+		failure = uploads->idle[uploads->idle_count] ? 0 : -ENOMEM;
 	}
+	if (!failure)
+		failure = workers_create(TIER_THREADS, &uploads->workers);
 	if (failure)
 		tier_uploads_destroy(uploads);
 	else
 		*ret = uploads;
-	return -failure;
+	return failure;
 }
 
 void tier_uploads_destroy(struct tier_uploads *uploads)
 {
-	struct tier_entry *entry;
-
 	if (!uploads)
 		return;
 	pthread_mutex_lock(&uploads->lock);
 	uploads->is_stopping = true;
 	pthread_cond_broadcast(&uploads->wake);
 	pthread_mutex_unlock(&uploads->lock);
-	while (uploads->thread_count)
-		pthread_join(uploads->threads[--uploads->thread_count], NULL);
-	while ((entry = uploads->first)) {
-		uploads->first = entry->next;
-		entry_release(entry);
-	}
+	workers_destroy(uploads->workers);
+	while (uploads->idle_count)
+		curl_easy_cleanup(uploads->idle[--uploads->idle_count]);
 	pthread_cond_destroy(&uploads->wake);
 	pthread_mutex_destroy(&uploads->lock);
 	free(uploads);
@@ -429,10 +358,11 @@ void tier_uploads_add(struct tier_uploads *uploads, struct upstream_set *set, co
 	if (!entry)
 		return;
 	memcpy(entry->text, text, length);
+	entry->uploads = uploads;
 	entry->set = upstream_set_take(set);
 	pthread_mutex_lock(&uploads->lock);
-	if (uploads->counts.waiting < most_entries && !uploads->is_stopping) {
-		tier_push(uploads, entry);
+	if (workers_waiting(uploads->workers) < most_entries && !uploads->is_stopping) {
+		workers_submit(uploads->workers, &entry->job, run_entry);
 		entry = NULL;
 	} else {
 		uploads->counts.dropped++;
@@ -446,5 +376,6 @@ void tier_uploads_counts(struct tier_uploads *uploads, struct tier_upload_counts
 {
 	pthread_mutex_lock(&uploads->lock);
 	*ret = uploads->counts;
+	ret->waiting = workers_waiting(uploads->workers);
 	pthread_mutex_unlock(&uploads->lock);
 }
