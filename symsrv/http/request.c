@@ -52,7 +52,7 @@ static struct request_headers headers_of(const struct request *request)
 
 static enum MHD_Result answer_unsure(struct request *request)
 {
-	struct MHD_Response *response = response_fixed(ANSWER_UNSURE, false);
+	struct MHD_Response *response = response_fixed(ANSWER_UNSURE);
 
 	if (response)
 		MHD_add_response_header(response, PROXY_LOOP_UNASKED_HEADER,

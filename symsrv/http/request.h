@@ -20,8 +20,6 @@
 struct server {
 	struct server_settings settings;
 	struct connections *connections;
-	/* [1]: the same answers, with the connection closed afterwards */
-	struct MHD_Response *fixed[2][ANSWER_COUNT];
 	struct MHD_Daemon *daemon;
 	struct acceptor *acceptor;
 	int64_t started_ms;

@@ -38,12 +38,12 @@ enum MHD_Result server_queue_response(struct request *request, unsigned int stat
 
 enum MHD_Result answer_fixed(struct request *request, enum fixed_answer answer)
 {
-	/* GCC 12 reads an index as if it were not atomic. */
-	bool is_draining = request->server->is_draining;
+	struct MHD_Response *response = response_fixed(answer);
 
 	request->result = fixed_answers[answer].result;
-	return server_queue_response(request, fixed_answers[answer].status,
-				     request->server->fixed[is_draining][answer], 0);
+	/* Out of memory: the connection is closed. */
+	return response ? send_and_release(request, fixed_answers[answer].status, response, 0)
+			: MHD_NO;
 }
 
 enum MHD_Result send_and_release(struct request *request, unsigned int status,

@@ -18,7 +18,7 @@ static const char *caching_of(const struct object *object)
 	return object->may_be_bettered ? "no-store" : "public, max-age=86400";
 }
 
-struct MHD_Response *response_fixed(enum fixed_answer answer, bool closes)
+struct MHD_Response *response_fixed(enum fixed_answer answer)
 {
 	const struct fixed_row *fixed = &fixed_answers[answer];
 	struct MHD_Response *response = MHD_create_response_from_buffer(
@@ -29,8 +29,6 @@ struct MHD_Response *response_fixed(enum fixed_answer answer, bool closes)
 	MHD_add_response_header(response, "Content-Type", "text/plain; charset=utf-8");
 	if (fixed->header)
 		MHD_add_response_header(response, fixed->header, fixed->value);
-	if (closes)
-		MHD_add_response_header(response, "Connection", "close");
 	return response;
 }
 

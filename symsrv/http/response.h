@@ -23,8 +23,8 @@ struct MHD_Response *response_of_part(const struct object *object, uint64_t firs
 /* An answer without the object: 304, 416; owned by the caller. */
 struct MHD_Response *response_without_body(const struct object *object, unsigned int status);
 
-/* A fixed answer; `closes`: the connection ends with it. */
-struct MHD_Response *response_fixed(enum fixed_answer answer, bool closes);
+/* A fixed answer; owned by the caller. NULL: out of memory. */
+struct MHD_Response *response_fixed(enum fixed_answer answer);
 
 /* A report, whose text (heap) is adopted; owned by the caller. NULL: out of memory. */
 struct MHD_Response *response_report(enum route_kind kind, char *text, size_t bytes);

@@ -11,7 +11,6 @@
 #include "symsrv/http/acceptor.h"
 #include "symsrv/http/connections.h"
 #include "symsrv/http/request.h"
-#include "symsrv/http/response.h"
 #include "symsrv/util/clock.h"
 
 /*
@@ -26,19 +25,6 @@ static const unsigned int free_share = 16;
 /* Time between looks at the deadlines of all connections: with thousands, each look costs a
  * fraction of a millisecond. */
 static const int64_t enforce_interval_ms = 1000;
-
-static bool make_fixed_answers(struct server *server)
-{
-	bool is_good = true;
-	unsigned int i;
-
-	for (i = 0; i < 2 * ANSWER_COUNT; i++) {
-		server->fixed[i / ANSWER_COUNT][i % ANSWER_COUNT] =
-			response_fixed(i % ANSWER_COUNT, i >= ANSWER_COUNT);
-		is_good &= server->fixed[i / ANSWER_COUNT][i % ANSWER_COUNT] != NULL;
-	}
-	return is_good;
-}
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **slot,
 			  enum MHD_ConnectionNotificationCode code)
@@ -120,17 +106,6 @@ static struct MHD_Daemon *start_daemon(struct server *server)
 		threads ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, threads, MHD_OPTION_END);
 }
 
-static void server_destroy(struct server *server)
-{
-	unsigned int i;
-
-	for (i = 0; i < 2 * ANSWER_COUNT; i++)
-		if (server->fixed[i / ANSWER_COUNT][i % ANSWER_COUNT])
-			MHD_destroy_response(server->fixed[i / ANSWER_COUNT][i % ANSWER_COUNT]);
-	connections_destroy(server->connections);
-	free(server);
-}
-
 int server_start(const struct server_settings *settings, struct server **ret)
 {
 	struct server *server = calloc(1, sizeof(*server));
@@ -150,7 +125,7 @@ int server_start(const struct server_settings *settings, struct server **ret)
 	server->settings = *settings;
 	server->started_ms = clock_now_ms();
 	server->connections = connections_create();
-	failure = server->connections && make_fixed_answers(server) ? 0 : -ENOMEM;
+	failure = server->connections ? 0 : -ENOMEM;
 	if (!failure)
 		server->daemon = start_daemon(server);
 	if (!failure)
@@ -225,5 +200,6 @@ void server_stop(struct server *server)
 	if (server->daemon)
 		MHD_stop_daemon(server->daemon);
 	acceptor_destroy(server->acceptor);
-	server_destroy(server);
+	connections_destroy(server->connections);
+	free(server);
 }
