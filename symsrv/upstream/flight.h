@@ -38,8 +38,8 @@ struct flight {
 	struct upstream_set *set;
 	struct fetch_waiter *waiters;
 	char *text;
-	char *place;   /* its key in the table, see place_of() */
-	char *strings; /* storage for key.name and key.spelling */
+	char *place;           /* its key in the table, see place_of() */
+	char *name, *spelling; /* of the key */
 	char *forwarded_for;
 	unsigned int depth;
 	struct key key;

@@ -95,7 +95,8 @@ static void flight_destroy(struct flight *flight)
 	upstream_set_release(flight->set);
 	free(flight->text);
 	free(flight->place);
-	free(flight->strings);
+	free(flight->name);
+	free(flight->spelling);
 	free(flight->forwarded_for);
 	free(flight);
 }
@@ -105,20 +106,12 @@ DEFINE_GUARD(flight, struct flight *, flight_destroy)
 /* The strings of the key belong to a request that may end before the flight. */
 static bool copy_key(struct flight *flight, const struct key *key)
 {
-	size_t name_bytes = key->name ? strlen(key->name) + 1 : 0;
-	size_t spelling_bytes = key->spelling ? strlen(key->spelling) + 1 : 0;
-
 	flight->key = *key;
 	if (!key->name)
 		return true;
-	flight->strings = malloc(name_bytes + spelling_bytes);
-	if (!flight->strings)
-		return false;
-	memcpy(flight->strings, key->name, name_bytes);
-	memcpy(flight->strings + name_bytes, key->spelling, spelling_bytes);
-	flight->key.name = flight->strings;
-	flight->key.spelling = flight->strings + name_bytes;
-	return true;
+	flight->key.name = flight->name = strdup(key->name);
+	flight->key.spelling = flight->spelling = strdup(key->spelling);
+	return flight->name && flight->spelling;
 }
 
 static void add_lane(struct flight *flight, struct upstream *upstream)
@@ -199,7 +192,6 @@ static void tell_waiter(struct job *job)
 {
 	struct fetch_waiter *waiter =
 		(struct fetch_waiter *)((char *)job - offsetof(struct fetch_waiter, job));
-
 	struct hold *hold = waiter->hold;
 
 	waiter->done(waiter, waiter->outcome);
@@ -560,39 +552,26 @@ void fetcher_join(struct fetcher *fetcher, struct fetch_waiter *waiter)
 	}
 }
 
-/* Lock held: moves the waiters whose time is over to `gone`. */
-static void collect_expired(struct flight *flight, int64_t now_ms, bool all,
-			    struct fetch_waiter **gone)
+/* Lock held: tells the waiters whose time is over. */
+static void tell_expired(struct flight *flight, int64_t now_ms)
 {
 	struct fetch_waiter **link = &flight->waiters;
 
 	while (*link) {
 		struct fetch_waiter *waiter = *link;
 
-		if (!all && now_ms < waiter->deadline_ms) {
+		if (now_ms < waiter->deadline_ms) {
 			link = &waiter->next;
 			continue;
 		}
 		*link = waiter->next;
-		waiter->next = *gone;
-		*gone = waiter;
 		flight->fetcher->waiter_count--;
-	}
-}
-
-static void tell_gone(struct fetcher *fetcher, struct fetch_waiter *gone)
-{
-	struct fetch_waiter *next;
-
-	for (; gone; gone = next) {
-		next = gone->next;
-		flight_call_waiter(fetcher, gone, FETCH_TRANSIENT, NULL);
+		flight_call_waiter(flight->fetcher, waiter, FETCH_TRANSIENT, NULL);
 	}
 }
 
 void fetcher_tick(struct fetcher *fetcher, int64_t now_ms)
 {
-	struct fetch_waiter *gone = NULL;
 	struct flight *flight, *next;
 	struct lane *lane;
 
@@ -603,17 +582,15 @@ void fetcher_tick(struct fetcher *fetcher, int64_t now_ms)
 	lane_resume(fetcher);
 	HASH_ITER(hh, fetcher->flights, flight, next)
 	{
-		collect_expired(flight, now_ms, false, &gone);
+		tell_expired(flight, now_ms);
 		if (now_ms - flight->heard_ms >= hesitation_of(flight))
 			start_lanes(flight);
 	}
 	pthread_mutex_unlock(&fetcher->lock);
-	tell_gone(fetcher, gone);
 }
 
 void fetcher_stop(struct fetcher *fetcher)
 {
-	struct fetch_waiter *gone = NULL;
 	struct flight *flight, *next;
 
 	pthread_mutex_lock(&fetcher->lock);
@@ -623,12 +600,11 @@ void fetcher_stop(struct fetcher *fetcher)
 		atomic_store(&flight->cancel, true);
 		/* A lane that was cut short must not look like a miss. */
 		flight->was_transient = true;
-		collect_expired(flight, 0, true, &gone);
+		tell_expired(flight, INT64_MAX);
 	}
 	while (fetcher->suspended)
 		lane_resume(fetcher);
 	pthread_mutex_unlock(&fetcher->lock);
-	tell_gone(fetcher, gone);
 }
 
 struct upstream_set *fetcher_upstreams(struct fetcher *fetcher)
