@@ -188,7 +188,7 @@ static bool is_of_peer(const struct request *request)
 	       NULL;
 }
 
-static enum MHD_Result server_look_up(struct request *request, const char *text, size_t text_bytes)
+static enum MHD_Result server_look_up(struct request *request, const char *text)
 {
 	struct lookup *lookup = &request->lookup;
 	struct proxy_loop proxy_loop = read_hops(request);
@@ -200,7 +200,7 @@ static enum MHD_Result server_look_up(struct request *request, const char *text,
 				    : "servers that are each other's upstreams ask for one "
 				      "object many times; use --peer");
 	request->forwarded_for = proxy_loop.chain;
-	request->text = strndup(text, text_bytes);
+	request->text = strdup(text);
 	if (!request->text)
 		return answer_transient(request);
 	lookup->holdings = request->server->settings.holdings;
@@ -224,14 +224,15 @@ static enum MHD_Result begin_object(struct request *request, const struct reques
 {
 	const struct holdings *holdings = request->server->settings.holdings;
 	char text[LOOKUP_TEXT_BYTES];
-	size_t length = lookup_text(&request->route.key, request->route.section, text);
 	int64_t now = holdings->now_ms();
-	struct object *object = object_table_find(holdings->objects, text, length, now);
+	struct object *object;
 
+	lookup_text(&request->route.key, request->route.section, text);
+	object = object_table_find(holdings->objects, text, now);
 	if (!object) {
-		if (lookup_is_known_missing(holdings, text, length, &request->route.key, now))
+		if (lookup_is_known_missing(holdings, text, &request->route.key, now))
 			return answer_fixed(request, ANSWER_NOT_FOUND);
-		return server_look_up(request, text, length);
+		return server_look_up(request, text);
 	}
 	request->result = RESULT_HIT;
 	/* Kept until the request is counted, because its name goes into the log. */

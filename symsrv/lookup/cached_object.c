@@ -88,13 +88,12 @@ static void *take_valid(void *value, const void *now_ms)
 	return *(const int64_t *)now_ms < object->valid_until_ms ? object_take(object) : NULL;
 }
 
-struct object *object_table_find(struct lru_table *table, const char *text, size_t text_bytes,
-				 int64_t now_ms)
+struct object *object_table_find(struct lru_table *table, const char *text, int64_t now_ms)
 {
-	struct object *found = lru_table_find(table, text, text_bytes, take_valid, &now_ms);
+	struct object *found = lru_table_find(table, text, take_valid, &now_ms);
 
 	if (found && is_changed(found)) {
-		object_table_remove(table, found->text);
+		lru_table_remove(table, found->text);
 		object_release(found);
 		return NULL;
 	}
@@ -105,15 +104,10 @@ struct object *object_table_find(struct lru_table *table, const char *text, size
 
 void object_table_add(struct lru_table *table, struct object *object)
 {
-	lru_table_add(table, object->text, strlen(object->text), object_take(object));
+	lru_table_add(table, object->text, object_take(object));
 	/* Checked only now: a thread that deletes a file reads the table afterwards. */
 	if (is_deleted(object))
-		object_table_remove(table, object->text);
-}
-
-void object_table_remove(struct lru_table *table, const char *text)
-{
-	lru_table_remove(table, text, strlen(text));
+		lru_table_remove(table, object->text);
 }
 
 struct visit {

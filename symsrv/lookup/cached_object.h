@@ -46,12 +46,10 @@ void object_release(struct object *object); /* NULL is allowed */
 struct lru_table *object_table_create(size_t most_objects);
 
 /* A reference to the object, or NULL. */
-struct object *object_table_find(struct lru_table *table, const char *text, size_t text_bytes,
-				 int64_t now_ms);
+struct object *object_table_find(struct lru_table *table, const char *text, int64_t now_ms);
 /* The table takes its own reference, unless the file was deleted; replaces an older object with the
  * same text. */
 void object_table_add(struct lru_table *table, struct object *object);
-void object_table_remove(struct lru_table *table, const char *text);
 /*
  * Drops the objects whose file was deleted: it was evicted or damaged, and an open descriptor would
  * keep its bytes on the disk.

@@ -53,33 +53,29 @@ static unsigned int state_of(const struct holdings *holdings)
 }
 
 /* No other server has it. */
-static bool is_negative(const struct holdings *holdings, const char *text, size_t text_bytes,
-			const struct key *key, int64_t now_ms)
+static bool is_negative(const struct holdings *holdings, const char *text, const struct key *key,
+			int64_t now_ms)
 {
 	return file_index_is_whole(holdings->index) &&
-	       negative_cache_contains(holdings->negative, text, text_bytes, key->spelling, now_ms,
+	       negative_cache_contains(holdings->negative, text, key->spelling, now_ms,
 				       state_of(holdings));
 }
 
 /* Under which text a miss is remembered. That no upstream has an object says nothing of whether it
- * can be made. Returns the length. */
-static size_t miss_text(enum key_kind wanted, const char *text, char room[LOOKUP_TEXT_BYTES])
+ * can be made. */
+static void miss_text(enum key_kind wanted, const char *text, char room[LOOKUP_TEXT_BYTES])
 {
-	return (size_t)snprintf(room, LOOKUP_TEXT_BYTES, "%s%s", text,
-				derived_object_is(wanted) ? "/made" : "");
+	snprintf(room, LOOKUP_TEXT_BYTES, "%s%s", text, derived_object_is(wanted) ? "/made" : "");
 }
 
-bool lookup_is_known_missing(const struct holdings *holdings, const char *text, size_t text_bytes,
+bool lookup_is_known_missing(const struct holdings *holdings, const char *text,
 			     const struct key *key, int64_t now_ms)
 {
 	char miss[LOOKUP_TEXT_BYTES];
 
-	if (derived_object_is(key->kind)) {
-		text_bytes = miss_text(key->kind, text, miss);
-		return is_negative(holdings, miss, text_bytes, key, now_ms);
-	}
-	return is_negative(holdings, text, text_bytes, key, now_ms) &&
-	       !file_index_has(holdings->index, text);
+	miss_text(key->kind, text, miss);
+	return is_negative(holdings, miss, key, now_ms) &&
+	       (derived_object_is(key->kind) || !file_index_has(holdings->index, text));
 }
 
 /* ---- what is stored here ------------------------------------------------------ */
@@ -162,8 +158,7 @@ static struct object *open_indexed(const struct holdings *holdings, const char *
 static struct object *find_here(const struct holdings *holdings, const char *text,
 				struct look *look)
 {
-	struct object *object =
-		object_table_find(holdings->objects, text, strlen(text), holdings->now_ms());
+	struct object *object = object_table_find(holdings->objects, text, holdings->now_ms());
 
 	if (object)
 		return object;
@@ -442,10 +437,8 @@ static void lookup_run(struct job *job)
 			lookup->state = state_of(holdings);
 		if (answer_with_made(lookup) || answer_from_here(lookup))
 			return;
-		file = object_table_find(holdings->objects, lookup->part_text,
-					 strlen(lookup->part_text), now);
-		if (file || is_negative(holdings, lookup->part_text, strlen(lookup->part_text),
-					&lookup->key, now)) {
+		file = object_table_find(holdings->objects, lookup->part_text, now);
+		if (file || is_negative(holdings, lookup->part_text, &lookup->key, now)) {
 			if (answer_with_fallback(lookup, true))
 				return;
 			continue;

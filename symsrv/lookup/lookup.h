@@ -78,7 +78,7 @@ size_t lookup_text(const struct key *key, const char *section, char room[LOOKUP_
 void lookup_start(struct lookup *lookup);
 
 /* Whether the answer is certainly "missing" without asking upstreams. */
-bool lookup_is_known_missing(const struct holdings *holdings, const char *text, size_t text_bytes,
+bool lookup_is_known_missing(const struct holdings *holdings, const char *text,
 			     const struct key *key, int64_t now_ms);
 
 #endif

@@ -291,7 +291,7 @@ static int publish_key(const struct holdings *holdings, const struct upload *upl
 	failure = store_publish(incoming, &record);
 	if (failure)
 		return failure;
-	object_table_remove(holdings->objects, text);
+	lru_table_remove(holdings->objects, text);
 	add_to_tier(holdings, text);
 	return 0;
 }

@@ -51,39 +51,34 @@ void negative_cache_destroy(struct negative_cache *negative)
 	free(negative);
 }
 
-/* The key of an entry with a name: heap, or NULL. No name has a line feed. */
-static char *join(const char *text, size_t text_bytes, const char *name, size_t *length_ret)
+/* The key of the entry for a name, or for none: heap, or NULL. No name has a line feed. */
+static char *key_of(const char *text, const char *name)
 {
-	char *joined;
-	int length = asprintf(&joined, "%.*s\n%s", (int)text_bytes, text, name);
+	char *key;
 
-	*length_ret = length < 0 ? 0 : (size_t)length;
-	return length < 0 ? NULL : joined;
+	if (asprintf(&key, "%s%s%s", text, name ? "\n" : "", name ? name : "") < 0)
+		return NULL;
+	return key;
 }
 
-static void add(struct negative_cache *negative, const char *text, size_t length, int64_t until_ms,
-		unsigned int state)
+static void add(struct negative_cache *negative, const char *text, const char *name,
+		int64_t until_ms, unsigned int state)
 {
-	struct entry *entry = malloc(sizeof(*entry));
+	char *key AUTO_FREE = key_of(text, name);
+	struct entry *entry = key ? malloc(sizeof(*entry)) : NULL;
 
 	if (!entry)
 		return;
 	*entry = (struct entry){ until_ms, state };
-	lru_table_add(negative->entries, text, length, entry);
+	lru_table_add(negative->entries, key, entry);
 }
 
 void negative_cache_add(struct negative_cache *negative, const char *text, const char *name,
 			int64_t until_ms, unsigned int state)
 {
-	char *joined AUTO_FREE = NULL;
-	size_t length;
-
-	add(negative, text, strlen(text), until_ms, state);
-	if (!name)
-		return;
-	joined = join(text, strlen(text), name, &length);
-	if (joined)
-		add(negative, joined, length, until_ms, state);
+	add(negative, text, NULL, until_ms, state);
+	if (name)
+		add(negative, text, name, until_ms, state);
 }
 
 static void *use_valid(void *value, const void *context)
@@ -93,36 +88,22 @@ static void *use_valid(void *value, const void *context)
 	return now->until_ms < entry->until_ms && entry->state == now->state ? value : NULL;
 }
 
-static bool contains(struct negative_cache *negative, const char *text, size_t text_bytes,
-		     int64_t now_ms, unsigned int state)
+bool negative_cache_contains(struct negative_cache *negative, const char *text, const char *name,
+			     int64_t now_ms, unsigned int state)
 {
-	return lru_table_find(negative->entries, text, text_bytes, use_valid,
-			      &(struct entry){ now_ms, state });
-}
+	char *key AUTO_FREE = key_of(text, name);
 
-bool negative_cache_contains(struct negative_cache *negative, const char *text, size_t text_bytes,
-			     const char *name, int64_t now_ms, unsigned int state)
-{
-	char *joined AUTO_FREE = NULL;
-	size_t length;
-
-	if (!name)
-		return contains(negative, text, text_bytes, now_ms, state);
-	joined = join(text, text_bytes, name, &length);
-	return joined && contains(negative, joined, length, now_ms, state);
+	return key &&
+	       lru_table_find(negative->entries, key, use_valid, &(struct entry){ now_ms, state });
 }
 
 void negative_cache_remove(struct negative_cache *negative, const char *text, const char *name)
 {
-	char *joined AUTO_FREE = NULL;
-	size_t length;
+	char *key AUTO_FREE = key_of(text, name);
 
-	lru_table_remove(negative->entries, text, strlen(text));
-	if (!name)
-		return;
-	joined = join(text, strlen(text), name, &length);
-	if (joined)
-		lru_table_remove(negative->entries, joined, length);
+	lru_table_remove(negative->entries, text);
+	if (key)
+		lru_table_remove(negative->entries, key);
 }
 
 unsigned int negative_cache_clears(const struct negative_cache *negative)

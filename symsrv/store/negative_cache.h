@@ -24,8 +24,8 @@ void negative_cache_destroy(struct negative_cache *negative);
  */
 void negative_cache_add(struct negative_cache *negative, const char *text, const char *name,
 			int64_t until_ms, unsigned int state);
-bool negative_cache_contains(struct negative_cache *negative, const char *text, size_t text_bytes,
-			     const char *name, int64_t now_ms, unsigned int state);
+bool negative_cache_contains(struct negative_cache *negative, const char *text, const char *name,
+			     int64_t now_ms, unsigned int state);
 void negative_cache_remove(struct negative_cache *negative, const char *text, const char *name);
 void negative_cache_clear(struct negative_cache *negative);
 /* How often it was cleared. */

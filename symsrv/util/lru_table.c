@@ -80,20 +80,25 @@ void lru_table_destroy(struct lru_table *table)
 	free(table);
 }
 
-static struct shard *lock_shard(struct lru_table *table, unsigned int hash)
+/* The shard of a text, locked. *ret: the entry of the text, or NULL. */
+static struct shard *lock_shard(struct lru_table *table, const char *text, struct entry **ret)
 {
-	struct shard *shard = &table->shards[(hash >> 20) % SHARDS];
+	struct shard *shard;
+	unsigned int hash;
 
+	HASH_VALUE(text, strlen(text), hash);
+	shard = &table->shards[(hash >> 20) % SHARDS];
 	pthread_mutex_lock(&shard->lock);
+	HASH_FIND_STR(shard->entries, text, *ret);
 	return shard;
 }
 
-void lru_table_add(struct lru_table *table, const char *text, size_t text_bytes, void *value)
+void lru_table_add(struct lru_table *table, const char *text, void *value)
 {
-	struct entry *entry = malloc(sizeof(*entry) + text_bytes + 1), *old;
+	size_t text_bytes = strlen(text) + 1;
+	struct entry *entry = malloc(sizeof(*entry) + text_bytes), *old;
 	void *given_up[2] = { NULL, NULL };
 	struct shard *shard;
-	unsigned int hash;
 
 	if (!entry) {
 		table->release(value);
@@ -101,15 +106,12 @@ void lru_table_add(struct lru_table *table, const char *text, size_t text_bytes,
 	}
 	entry->value = value;
 	memcpy(entry->text, text, text_bytes);
-	entry->text[text_bytes] = '\0';
-	HASH_VALUE(text, text_bytes, hash);
-	shard = lock_shard(table, hash);
-	HASH_FIND_BYHASHVALUE(hh, shard->entries, text, text_bytes, hash, old);
+	shard = lock_shard(table, text, &old);
 	if (old)
 		given_up[0] = take_out(shard, old);
 	if (HASH_COUNT(shard->entries) >= table->most_per_shard)
 		given_up[1] = take_out(shard, shard->entries);
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, shard->entries, entry->text, text_bytes, hash, entry);
+	HASH_ADD_STR(shard->entries, text, entry);
 	if (!hash_added(entry)) {
 		free(entry);
 		table->release(value);
@@ -120,23 +122,18 @@ void lru_table_add(struct lru_table *table, const char *text, size_t text_bytes,
 			table->release(given_up[i]);
 }
 
-void *lru_table_find(struct lru_table *table, const char *text, size_t text_bytes,
+void *lru_table_find(struct lru_table *table, const char *text,
 		     void *(*use)(void *value, const void *context), const void *context)
 {
 	void *found = NULL, *given_up = NULL;
-	struct shard *shard;
 	struct entry *entry;
-	unsigned int hash;
+	struct shard *shard = lock_shard(table, text, &entry);
 
-	HASH_VALUE(text, text_bytes, hash);
-	shard = lock_shard(table, hash);
-	HASH_FIND_BYHASHVALUE(hh, shard->entries, text, text_bytes, hash, entry);
 	if (entry) {
 		found = use(entry->value, context);
 		HASH_DEL(shard->entries, entry);
 		if (found)
-			HASH_ADD_KEYPTR_BYHASHVALUE(hh, shard->entries, entry->text, text_bytes,
-						    hash, entry);
+			HASH_ADD_STR(shard->entries, text, entry);
 		if (!found || !hash_added(entry)) {
 			given_up = entry->value;
 			free(entry);
@@ -148,21 +145,16 @@ void *lru_table_find(struct lru_table *table, const char *text, size_t text_byte
 	return found;
 }
 
-void lru_table_remove(struct lru_table *table, const char *text, size_t text_bytes)
+static void *use_none(void *value, const void *context)
 {
-	void *given_up = NULL;
-	struct shard *shard;
-	struct entry *entry;
-	unsigned int hash;
+	(void)value;
+	(void)context;
+	return NULL;
+}
 
-	HASH_VALUE(text, text_bytes, hash);
-	shard = lock_shard(table, hash);
-	HASH_FIND_BYHASHVALUE(hh, shard->entries, text, text_bytes, hash, entry);
-	if (entry)
-		given_up = take_out(shard, entry);
-	pthread_mutex_unlock(&shard->lock);
-	if (given_up)
-		table->release(given_up);
+void lru_table_remove(struct lru_table *table, const char *text)
+{
+	lru_table_find(table, text, use_none, NULL);
 }
 
 size_t lru_table_count(struct lru_table *table)
