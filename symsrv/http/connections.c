@@ -32,7 +32,7 @@ static const int64_t look_interval_ms = 10000;
 
 struct connections {
 	pthread_mutex_t lock;
-	struct connection *first;
+	LIST_HEAD(, connection) list;
 	int64_t next_look_ms;
 	unsigned int leaving_count; /* were shut down to make room, and still exist */
 	atomic_uint count;
@@ -51,8 +51,8 @@ void connections_destroy(struct connections *connections)
 {
 	if (!connections)
 		return;
-	while (connections->first)
-		connections_remove(connections, connections->first);
+	while (!LIST_EMPTY(&connections->list))
+		connections_remove(connections, LIST_FIRST(&connections->list));
 	pthread_mutex_destroy(&connections->lock);
 	free(connections);
 }
@@ -66,11 +66,7 @@ struct connection *connections_add(struct connections *connections, int fd, int6
 	connection->fd = fd;
 	connection->deadline_ms = deadline_ms;
 	pthread_mutex_lock(&connections->lock);
-	connection->next = connections->first;
-	connection->link = &connections->first;
-	if (connection->next)
-		connection->next->link = &connection->next;
-	connections->first = connection;
+	LIST_INSERT_HEAD(&connections->list, connection, entry);
 	connections->count++;
 	pthread_mutex_unlock(&connections->lock);
 	return connection;
@@ -81,9 +77,7 @@ void connections_remove(struct connections *connections, struct connection *conn
 	if (!connection)
 		return;
 	pthread_mutex_lock(&connections->lock);
-	*connection->link = connection->next;
-	if (connection->next)
-		connection->next->link = connection->link;
+	LIST_REMOVE(connection, entry);
 	connections->count--;
 	connections->leaving_count -= connection->is_leaving;
 	pthread_mutex_unlock(&connections->lock);
@@ -137,7 +131,8 @@ unsigned int connections_enforce(struct connections *connections, int64_t now_ms
 	/* Under the lock no socket of the list can be closed, so its number cannot belong to
 	 * another one. */
 	pthread_mutex_lock(&connections->lock);
-	for (connection = connections->first; connection; connection = connection->next) {
+	for (connection = LIST_FIRST(&connections->list); connection;
+	     connection = LIST_NEXT(connection, entry)) {
 		int64_t deadline_ms = connection->deadline_ms;
 
 		if ((!is_look || !is_stalled(connection)) && (!deadline_ms || now_ms < deadline_ms))
@@ -167,10 +162,10 @@ static int by_time(const void *left, const void *right)
 
 static size_t find_idle(const struct connections *connections, struct idle *room, size_t most)
 {
-	struct connection *connection = connections->first;
+	struct connection *connection = LIST_FIRST(&connections->list);
 	size_t count = 0;
 
-	for (; connection && count < most; connection = connection->next) {
+	for (; connection && count < most; connection = LIST_NEXT(connection, entry)) {
 		int64_t since_ms = connection->idle_since_ms;
 
 		if (since_ms && !connection->is_leaving)
@@ -239,7 +234,8 @@ unsigned int connections_unread(struct connections *connections)
 	unsigned int count = 0;
 
 	pthread_mutex_lock(&connections->lock);
-	for (connection = connections->first; connection; connection = connection->next)
+	for (connection = LIST_FIRST(&connections->list); connection;
+	     connection = LIST_NEXT(connection, entry))
 		count += is_unread(connection);
 	pthread_mutex_unlock(&connections->lock);
 	return count;

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 struct connection {
 	int fd;
@@ -25,7 +26,7 @@ struct connection {
 	/* At the last look while its client waited: */
 	unsigned int seen_phase;
 	uint64_t seen_acked_bytes;
-	struct connection *next, **link;
+	LIST_ENTRY(connection) entry;
 };
 
 struct connections;

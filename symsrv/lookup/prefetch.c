@@ -19,7 +19,7 @@ static const size_t most_of_strangers = 2000;
 struct prefetch_item {
 	struct lookup lookup;
 	struct prefetch *prefetch;
-	struct prefetch_item *next;
+	STAILQ_ENTRY(prefetch_item) next;
 	char text[]; /* of the key; its name lies in it */
 };
 
@@ -27,7 +27,7 @@ struct prefetch {
 	const struct holdings *holdings;
 	int64_t longest_ms;
 	pthread_mutex_t lock;
-	struct prefetch_item *first, **last;
+	STAILQ_HEAD(, prefetch_item) items;
 	unsigned int running;
 	bool is_stopping;
 	struct prefetch_counts counts;
@@ -41,7 +41,7 @@ int prefetch_create(const struct holdings *holdings, int64_t longest_ms, struct 
 		return -ENOMEM;
 	prefetch->holdings = holdings;
 	prefetch->longest_ms = longest_ms;
-	prefetch->last = &prefetch->first;
+	STAILQ_INIT(&prefetch->items);
 	pthread_mutex_init(&prefetch->lock, NULL);
 	*ret = prefetch;
 	return 0;
@@ -49,20 +49,17 @@ int prefetch_create(const struct holdings *holdings, int64_t longest_ms, struct 
 
 void prefetch_stop(struct prefetch *prefetch)
 {
-	struct prefetch_item *item, *next;
+	struct prefetch_item *item;
 
 	if (!prefetch)
 		return;
 	pthread_mutex_lock(&prefetch->lock);
 	prefetch->is_stopping = true;
-	item = prefetch->first;
-	prefetch->first = NULL;
-	prefetch->last = &prefetch->first;
-	pthread_mutex_unlock(&prefetch->lock);
-	for (; item; item = next) {
-		next = item->next;
+	while ((item = STAILQ_FIRST(&prefetch->items))) {
+		STAILQ_REMOVE_HEAD(&prefetch->items, next);
 		free(item);
 	}
+	pthread_mutex_unlock(&prefetch->lock);
 }
 
 bool prefetch_is_running(struct prefetch *prefetch)
@@ -88,13 +85,11 @@ void prefetch_destroy(struct prefetch *prefetch)
 /* Lock held. NULL: there is nothing to start now. */
 static struct prefetch_item *take_item(struct prefetch *prefetch)
 {
-	struct prefetch_item *item = prefetch->first;
+	struct prefetch_item *item = STAILQ_FIRST(&prefetch->items);
 
 	if (!item || prefetch->running >= most_running)
 		return NULL;
-	prefetch->first = item->next;
-	if (!prefetch->first)
-		prefetch->last = &prefetch->first;
+	STAILQ_REMOVE_HEAD(&prefetch->items, next);
 	prefetch->running++;
 	return item;
 }
@@ -155,8 +150,7 @@ bool prefetch_add(struct prefetch *prefetch, const struct key *key, bool is_stra
 	pthread_mutex_lock(&prefetch->lock);
 	is_taken = item && !prefetch->is_stopping && prefetch->counts.waiting < most;
 	if (is_taken) {
-		*prefetch->last = item;
-		prefetch->last = &item->next;
+		STAILQ_INSERT_TAIL(&prefetch->items, item, next);
 		prefetch->counts.waiting++;
 		next = take_item(prefetch);
 	} else {

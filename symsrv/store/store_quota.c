@@ -6,34 +6,20 @@
 
 void store_quota_init(struct store_quota *room)
 {
-	*room = (struct store_quota){ .last = &room->first };
+	*room = (struct store_quota){ 0 };
+	TAILQ_INIT(&room->waiting);
 }
 
 bool store_quota_is_turn(const struct store_quota *room, const struct store_share *share)
 {
-	return share->bytes || !room->first || room->first == share;
+	return share->bytes || TAILQ_EMPTY(&room->waiting) || TAILQ_FIRST(&room->waiting) == share;
 }
 
-static void store_quota_enqueue(struct store_quota *room, struct store_share *share)
+static void leave_queue(struct store_quota *room, struct store_share *share)
 {
-	if (share->link)
-		return;
-	share->link = room->last;
-	*room->last = share;
-	room->last = &share->next;
-}
-
-static void store_quota_dequeue(struct store_quota *room, struct store_share *share)
-{
-	if (!share->link)
-		return;
-	*share->link = share->next;
-	if (share->next)
-		share->next->link = share->link;
-	else
-		room->last = share->link;
-	share->next = NULL;
-	share->link = NULL;
+	if (share->is_queued)
+		TAILQ_REMOVE(&room->waiting, share, entry);
+	share->is_queued = false;
 }
 
 static void count_moving(struct store_quota *room, struct store_share *share)
@@ -45,7 +31,7 @@ static void count_moving(struct store_quota *room, struct store_share *share)
 
 void store_quota_take(struct store_quota *room, struct store_share *share, uint64_t bytes)
 {
-	store_quota_dequeue(room, share);
+	leave_queue(room, share);
 	room->arriving_bytes += bytes;
 	share->bytes += bytes;
 	share->is_waiting = false;
@@ -60,8 +46,10 @@ int store_quota_wait(struct store_quota *room, struct store_share *share)
 		return -ENOSPC;
 	if (share->bytes && room->moving_count == share->is_moving)
 		return -EDEADLK;
-	if (!share->bytes)
-		store_quota_enqueue(room, share);
+	if (!share->bytes && !share->is_queued) {
+		TAILQ_INSERT_TAIL(&room->waiting, share, entry);
+		share->is_queued = true;
+	}
 	share->is_waiting = true;
 	count_moving(room, share);
 	return -EAGAIN;
@@ -69,7 +57,7 @@ int store_quota_wait(struct store_quota *room, struct store_share *share)
 
 void store_quota_leave(struct store_quota *room, struct store_share *share)
 {
-	store_quota_dequeue(room, share);
+	leave_queue(room, share);
 	room->arriving_bytes -= share->bytes;
 	share->bytes = 0;
 	share->is_waiting = false;

@@ -12,19 +12,21 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 /* The state of an arrival. */
 struct store_share {
 	uint64_t bytes;
 	bool is_waiting;
-	bool is_moving;                   /* it has room and does not wait, so it will end */
-	struct store_share *next, **link; /* while it waits without room */
+	bool is_moving; /* it has room and does not wait, so it will end */
+	bool is_queued; /* it waits without room */
+	TAILQ_ENTRY(store_share) entry;
 };
 
 struct store_quota {
 	uint64_t arriving_bytes;
 	unsigned int moving_count;
-	struct store_share *first, **last; /* arrivals that wait without room */
+	TAILQ_HEAD(, store_share) waiting; /* arrivals without room */
 };
 
 void store_quota_init(struct store_quota *room);

@@ -12,7 +12,7 @@ struct fetcher {
 	pthread_mutex_t lock; /* protects everything below, and all flights */
 	struct upstream_set *set;
 	struct flight *flights;
-	struct lane *suspended, **last_suspended; /* copies that wait for room in the store */
+	STAILQ_HEAD(, lane) suspended; /* copies that wait for room in the store */
 	size_t waiter_count;
 	bool is_stopping;
 	struct log_limit store_lines; /* about a store that cannot be written */
@@ -29,7 +29,7 @@ struct lane {
 	/* Its answer counts for all others: a peer that asks them for the fleet. */
 	bool is_decisive;
 	int64_t deadline_ms; /* when a copy that waits for room gives up; 0: it has not waited */
-	struct lane *next;   /* in fetcher->suspended */
+	STAILQ_ENTRY(lane) next; /* in fetcher->suspended */
 };
 
 struct flight {

@@ -34,15 +34,17 @@ static const uint64_t most_ignored_bytes = 1 << 20;
 /* Time between checks whether there is room for paused transfers. */
 static const int64_t room_pause_ms = 50;
 
+LIST_HEAD(attempts, attempt);
+
 struct upstream_client {
 	CURLM *multi;
 	pthread_t thread;
 	pthread_mutex_t lock; /* protects `arrived` and `is_ending` */
-	struct transfer *arrived, **last_arrived;
+	struct transfers arrived;
 	bool is_ending;
 	const char *own_name;
-	struct attempt *delayed; /* waiting for their next try */
-	struct attempt *running;
+	struct attempts delayed; /* waiting for their next try */
+	struct attempts running;
 	bool has_stopped; /* some transfers wait for room in the store */
 	int64_t next_look_ms;
 };
@@ -64,26 +66,10 @@ struct attempt {
 	uint64_t ignored_bytes; /* of bodies of answers other than 200 */
 	char body[512];         /* of such an answer, its first bytes */
 	int64_t not_before_ms;
-	int64_t deadline_ms;          /* end of all tries with all their redirects */
-	struct attempt *next, **link; /* in client->delayed or client->running */
+	int64_t deadline_ms;       /* end of all tries with all their redirects */
+	LIST_ENTRY(attempt) entry; /* in client->delayed or client->running */
 	char curl_error[CURL_ERROR_SIZE];
 };
-
-static void link_attempt(struct attempt **list, struct attempt *attempt)
-{
-	attempt->next = *list;
-	attempt->link = list;
-	if (*list)
-		(*list)->link = &attempt->next;
-	*list = attempt;
-}
-
-static void unlink_attempt(struct attempt *attempt)
-{
-	*attempt->link = attempt->next;
-	if (attempt->next)
-		attempt->next->link = attempt->link;
-}
 
 /* ---- callbacks of libcurl ----------------------------------------------------- */
 
@@ -322,7 +308,7 @@ static void end_attempt(struct attempt *attempt, enum transfer_outcome outcome, 
 
 	/* A trial without a report must not block the breaker for ever. */
 	upstream_report(transfer->upstream, UPSTREAM_NOT_ASKED, 0);
-	unlink_attempt(attempt);
+	LIST_REMOVE(attempt, entry);
 	snprintf(transfer->error, sizeof(transfer->error), "%s", error);
 	curl_easy_cleanup(attempt->easy);
 	curl_slist_free_all(attempt->headers);
@@ -381,7 +367,7 @@ static void http_client_begin(struct upstream_client *client, struct transfer *t
 	}
 	queue_of(transfer)->active++;
 	upstream->counts.asked++;
-	link_attempt(&client->running, attempt);
+	LIST_INSERT_HEAD(&client->running, attempt, entry);
 	if (!begin_try(attempt))
 		end_attempt(attempt, TRANSFER_TRANSIENT, "cannot start the transfer");
 }
@@ -389,32 +375,28 @@ static void http_client_begin(struct upstream_client *client, struct transfer *t
 /* Starts as many as may run. Each upstream has its own queue, so a slow one delays no other. */
 static void start_waiting(struct upstream_client *client, struct upstream_queue *queue)
 {
-	while (queue->waiting && queue->active < queue->waiting->set->max_fetches) {
-		struct transfer *transfer = queue->waiting;
+	struct transfer *transfer;
 
-		queue->waiting = transfer->next;
-		if (!queue->waiting)
-			queue->last_waiting = &queue->waiting;
+	while ((transfer = STAILQ_FIRST(&queue->waiting)) &&
+	       queue->active < transfer->set->max_fetches) {
+		STAILQ_REMOVE_HEAD(&queue->waiting, next);
 		http_client_begin(client, transfer);
 	}
 }
 
 static void take_arrived(struct upstream_client *client)
 {
-	struct transfer *transfer, *next;
+	struct transfers arrived = STAILQ_HEAD_INITIALIZER(arrived);
+	struct transfer *transfer;
 
 	pthread_mutex_lock(&client->lock);
-	transfer = client->arrived;
-	client->arrived = NULL;
-	client->last_arrived = &client->arrived;
+	STAILQ_CONCAT(&arrived, &client->arrived);
 	pthread_mutex_unlock(&client->lock);
-	for (; transfer; transfer = next) {
+	while ((transfer = STAILQ_FIRST(&arrived))) {
 		struct upstream_queue *queue = queue_of(transfer);
 
-		next = transfer->next;
-		transfer->next = NULL;
-		*queue->last_waiting = transfer;
-		queue->last_waiting = &transfer->next;
+		STAILQ_REMOVE_HEAD(&arrived, next);
+		STAILQ_INSERT_TAIL(&queue->waiting, transfer, next);
 		start_waiting(client, queue);
 	}
 }
@@ -457,8 +439,8 @@ static bool put_off(struct attempt *attempt)
 	if (*transfer->cancel || attempt->not_before_ms >= attempt->deadline_ms ||
 	    store_restart(transfer->incoming))
 		return false;
-	unlink_attempt(attempt);
-	link_attempt(&attempt->client->delayed, attempt);
+	LIST_REMOVE(attempt, entry);
+	LIST_INSERT_HEAD(&attempt->client->delayed, attempt, entry);
 	return true;
 }
 
@@ -628,15 +610,15 @@ static int64_t take_delayed(struct upstream_client *client)
 	int64_t wait = 1000;
 	struct attempt *attempt, *next;
 
-	for (attempt = client->delayed; attempt; attempt = next) {
-		next = attempt->next;
+	for (attempt = LIST_FIRST(&client->delayed); attempt; attempt = next) {
+		next = LIST_NEXT(attempt, entry);
 		if (attempt->not_before_ms > now && !*attempt->transfer->cancel) {
 			if (attempt->not_before_ms - now < wait)
 				wait = attempt->not_before_ms - now;
 			continue;
 		}
-		unlink_attempt(attempt);
-		link_attempt(&client->running, attempt);
+		LIST_REMOVE(attempt, entry);
+		LIST_INSERT_HEAD(&client->running, attempt, entry);
 		if (*attempt->transfer->cancel)
 			end_attempt(attempt, TRANSFER_CANCELLED, "cancelled");
 		else if (!begin_try(attempt))
@@ -655,10 +637,10 @@ static void resume_stopped(struct upstream_client *client)
 		return;
 	client->has_stopped = false;
 	client->next_look_ms = now + room_pause_ms;
-	for (attempt = client->running; attempt; attempt = next) {
+	for (attempt = LIST_FIRST(&client->running); attempt; attempt = next) {
 		CURLcode code;
 
-		next = attempt->next;
+		next = LIST_NEXT(attempt, entry);
 		if (!attempt->is_stopped)
 			continue;
 		attempt->is_stopped = false;
@@ -674,12 +656,14 @@ static void resume_stopped(struct upstream_client *client)
 
 static void end_all(struct upstream_client *client)
 {
-	while (client->running) {
-		curl_multi_remove_handle(client->multi, client->running->easy);
-		end_attempt(client->running, TRANSFER_CANCELLED, "the server stops");
+	struct attempt *attempt;
+
+	while ((attempt = LIST_FIRST(&client->running))) {
+		curl_multi_remove_handle(client->multi, attempt->easy);
+		end_attempt(attempt, TRANSFER_CANCELLED, "the server stops");
 	}
-	while (client->delayed)
-		end_attempt(client->delayed, TRANSFER_CANCELLED, "the server stops");
+	while ((attempt = LIST_FIRST(&client->delayed)))
+		end_attempt(attempt, TRANSFER_CANCELLED, "the server stops");
 }
 
 static bool is_ending(struct upstream_client *client)
@@ -723,7 +707,7 @@ int upstream_client_create(const char *own_name, struct upstream_client **ret)
 		return -ENOMEM;
 	}
 	client->own_name = own_name;
-	client->last_arrived = &client->arrived;
+	STAILQ_INIT(&client->arrived);
 	pthread_mutex_init(&client->lock, NULL);
 	client->multi = curl_multi_init();
 	failure = client->multi ? pthread_create(&client->thread, NULL, http_client_run, client)
@@ -766,13 +750,10 @@ void upstream_client_start(struct upstream_client *client, struct transfer *tran
 {
 	bool is_ending;
 
-	transfer->next = NULL;
 	pthread_mutex_lock(&client->lock);
 	is_ending = client->is_ending;
-	if (!is_ending) {
-		*client->last_arrived = transfer;
-		client->last_arrived = &transfer->next;
-	}
+	if (!is_ending)
+		STAILQ_INSERT_TAIL(&client->arrived, transfer, next);
 	pthread_mutex_unlock(&client->lock);
 	if (is_ending)
 		http_client_finish(transfer, TRANSFER_CANCELLED, "the server stops");

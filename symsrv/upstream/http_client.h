@@ -50,7 +50,7 @@ struct transfer {
 						     all upstreams, see proxy_loop.h */
 	bool came_back; /* TRANSFER_MISSING: this server itself is one of them */
 	/* for the transfer thread */
-	struct transfer *next;
+	STAILQ_ENTRY(transfer) next;
 	void *state;
 };
 

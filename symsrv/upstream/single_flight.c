@@ -45,14 +45,11 @@ static void copy_lane(struct job *job);
 /* Resumes the copy that has waited longest; lock held. */
 static void lane_resume(struct fetcher *fetcher)
 {
-	struct lane *lane = fetcher->suspended;
+	struct lane *lane = STAILQ_FIRST(&fetcher->suspended);
 
 	if (!lane)
 		return;
-	fetcher->suspended = lane->next;
-	if (!fetcher->suspended)
-		fetcher->last_suspended = &fetcher->suspended;
-	lane->next = NULL;
+	STAILQ_REMOVE_HEAD(&fetcher->suspended, next);
 	workers_submit(fetcher->parts.workers, &lane->job, copy_lane);
 }
 
@@ -391,13 +388,10 @@ static bool lane_suspend(struct lane *lane)
 		lane->deadline_ms = now + lane->flight->set->fetch_ms;
 	pthread_mutex_lock(&fetcher->lock);
 	may = now < lane->deadline_ms && !fetcher->is_stopping && !lane->flight->cancel;
-	if (may && (is_first || !fetcher->suspended)) {
-		*fetcher->last_suspended = lane;
-		fetcher->last_suspended = &lane->next;
-	} else if (may) {
-		lane->next = fetcher->suspended;
-		fetcher->suspended = lane;
-	}
+	if (may && is_first)
+		STAILQ_INSERT_TAIL(&fetcher->suspended, lane, next);
+	else if (may)
+		STAILQ_INSERT_HEAD(&fetcher->suspended, lane, next);
 	pthread_mutex_unlock(&fetcher->lock);
 	return may;
 }
@@ -493,7 +487,7 @@ int fetcher_create(const struct fetcher_parts *parts, struct upstream_set *set,
 	if (!fetcher)
 		return -ENOMEM;
 	*fetcher = (struct fetcher){ .parts = *parts, .set = set };
-	fetcher->last_suspended = &fetcher->suspended;
+	STAILQ_INIT(&fetcher->suspended);
 	pthread_mutex_init(&fetcher->lock, NULL);
 	*ret = fetcher;
 	return 0;
@@ -577,7 +571,7 @@ void fetcher_tick(struct fetcher *fetcher, int64_t now_ms)
 
 	pthread_mutex_lock(&fetcher->lock);
 	/* An upstream is not slow when its copy waits for room. */
-	for (lane = fetcher->suspended; lane; lane = lane->next)
+	for (lane = STAILQ_FIRST(&fetcher->suspended); lane; lane = STAILQ_NEXT(lane, next))
 		lane->flight->heard_ms = now_ms;
 	lane_resume(fetcher);
 	HASH_ITER(hh, fetcher->flights, flight, next)
@@ -602,7 +596,7 @@ void fetcher_stop(struct fetcher *fetcher)
 		flight->was_transient = true;
 		tell_expired(flight, INT64_MAX);
 	}
-	while (fetcher->suspended)
+	while (!STAILQ_EMPTY(&fetcher->suspended))
 		lane_resume(fetcher);
 	pthread_mutex_unlock(&fetcher->lock);
 }

@@ -165,7 +165,7 @@ static struct upstream *upstream_parse(const char *text, const char **why)
 	upstream->references = 1;
 	pthread_mutex_init(&upstream->lock, NULL);
 	for (i = 0; i < UPSTREAM_QUEUES; i++)
-		upstream->queues[i].last_waiting = &upstream->queues[i].waiting;
+		STAILQ_INIT(&upstream->queues[i].waiting);
 	if (!equals || !find_kind(kind, (size_t)(equals - kind), &upstream->kind) ||
 	    !set_url(upstream, equals + 1, why))
 		return NULL;

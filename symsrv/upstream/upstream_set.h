@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/queue.h>
 
 #include "libsym/base/buf.h"
 #include "symsrv/key/key.h"
@@ -39,11 +40,11 @@ struct upstream_counts {
 	atomic_ullong bytes;
 };
 
-struct transfer;
+STAILQ_HEAD(transfers, transfer);
 
 /* For the transfer thread. */
 struct upstream_queue {
-	struct transfer *waiting, **last_waiting;
+	struct transfers waiting;
 	unsigned int active;
 };
 

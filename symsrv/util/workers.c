@@ -9,7 +9,7 @@
 struct workers {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
-	struct job *first, **last;
+	STAILQ_HEAD(, job) jobs;
 	size_t waiting;
 	bool is_ending;
 	unsigned int count;
@@ -21,13 +21,11 @@ static struct job *next_job(struct workers *workers)
 	struct job *job;
 
 	pthread_mutex_lock(&workers->lock);
-	while (!workers->first && !workers->is_ending)
+	while (STAILQ_EMPTY(&workers->jobs) && !workers->is_ending)
 		pthread_cond_wait(&workers->wake, &workers->lock);
-	job = workers->first;
+	job = STAILQ_FIRST(&workers->jobs);
 	if (job) {
-		workers->first = job->next;
-		if (!workers->first)
-			workers->last = &workers->first;
+		STAILQ_REMOVE_HEAD(&workers->jobs, next);
 		workers->waiting--;
 	}
 	pthread_mutex_unlock(&workers->lock);
@@ -49,7 +47,7 @@ int workers_create(unsigned int threads, struct workers **ret)
 
 	if (!workers)
 		return -ENOMEM;
-	workers->last = &workers->first;
+	STAILQ_INIT(&workers->jobs);
 	pthread_mutex_init(&workers->lock, NULL);
 	pthread_cond_init(&workers->wake, NULL);
 	for (; workers->count < threads; workers->count++) {
@@ -85,10 +83,8 @@ void workers_destroy(struct workers *workers)
 void workers_submit(struct workers *workers, struct job *job, void (*run)(struct job *job))
 {
 	job->run = run;
-	job->next = NULL;
 	pthread_mutex_lock(&workers->lock);
-	*workers->last = job;
-	workers->last = &job->next;
+	STAILQ_INSERT_TAIL(&workers->jobs, job, next);
 	workers->waiting++;
 	pthread_cond_signal(&workers->wake);
 	pthread_mutex_unlock(&workers->lock);

@@ -7,10 +7,11 @@
 #define SYMSRV_UTIL_WORKERS_H
 
 #include <stddef.h>
+#include <sys/queue.h>
 
 struct job {
 	void (*run)(struct job *job);
-	struct job *next; /* for the pool */
+	STAILQ_ENTRY(job) next; /* for the pool */
 };
 
 struct workers;
