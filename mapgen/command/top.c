@@ -17,6 +17,7 @@
 #include "libsym/base/buf.h"
 #include "libsym/base/cleanup.h"
 #include "libsym/base/path.h"
+#include "libsym/base/utf8.h"
 #include "mapgen/cli/command.h"
 #include "mapgen/cli/message.h"
 #include "mapgen/cli/monotonic.h"
@@ -136,6 +137,14 @@ static uint32_t find_callee(const struct selection *selection, const char *name)
 	return best;
 }
 
+/* A line of at most so many columns; 0: of any number. */
+static void print_cut(const char *text, size_t columns)
+{
+	size_t size_bytes = columns ? (size_t)(utf8_skip(text, columns) - text) : strlen(text);
+
+	printf("%.*s\n", (int)size_bytes, text);
+}
+
 static void print_name(const struct view *view, const struct selection *selection,
 		       const struct screen *screen, uint32_t frame)
 {
@@ -153,12 +162,8 @@ static void print_name(const struct view *view, const struct selection *selectio
 		frame_text_short(&name, frame_table_at(view->profile->frames, callee));
 	}
 	line = message_printable(buf_string(&name) ?: "");
-	if (screen->columns)
-		printf("%.*s\n",
-		       screen->columns > NAME_COLUMN ? (int)(screen->columns - NAME_COLUMN) : 1,
-		       line ? line : "");
-	else
-		printf("%s\n", line ? line : "");
+	print_cut(line ? line : "", screen->columns > NAME_COLUMN ? screen->columns - NAME_COLUMN
+								  : !!screen->columns);
 	buf_deinit(&name);
 }
 
@@ -221,8 +226,8 @@ static void print_head(const struct view *view, const struct selection *selectio
 		 whose, seconds > 0 ? (double)shares.all / (seconds * 1e7) : 0.0, gc,
 		 units_percent(shares.jit, shares.all, jit),
 		 units_percent(shares.kernel, shares.all, kernel), rates, selection->thread_count);
-	printf("%.*s\n", screen->columns ? (int)screen->columns : (int)sizeof(text), text);
-	printf("%.*s\n", screen->columns ? (int)screen->columns : 80, " TOTAL     SELF  FUNCTION");
+	print_cut(text, screen->columns);
+	print_cut(" TOTAL     SELF  FUNCTION", screen->columns);
 }
 
 static struct sym_error *print_rows(const struct view *view, const struct selection *selection,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""dotnet-mapgen top; the oracle is the program, which says where it spends its time."""
+"""dotnet-mapgen top; the oracle is the program, which says where it spends its time. One of its functions has a name that is not ASCII."""
 import fcntl
 import os
 import pty
@@ -11,14 +11,14 @@ import termios
 
 from native_tools import Fail, Skip
 
-# About three quarters of the time in `much`, one quarter in `less`; both below `work`.
+# About three quarters of the time in `mжch`, one quarter in `less`; both below `work`.
 PROGRAM = r"""
 #include <stdio.h>
 #define KEEP __attribute__((noinline, noclone))
 volatile unsigned long count;
-KEEP static void much(void) { for (int i = 0; i < 300000; i++) count += i; }
+KEEP static void mжch(void) { for (int i = 0; i < 300000; i++) count += i; }
 KEEP static void less(void) { for (int i = 0; i < 100000; i++) count += i; }
-KEEP static void work(void) { much(); less(); count++; }
+KEEP static void work(void) { mжch(); less(); count++; }
 int main(void)
 {
 	printf("ready\n");
@@ -54,11 +54,11 @@ def top(tools, *words):
 
 
 def shares_of(text, pid):
-    """Total shares of work, much and less in a picture."""
+    """Total shares of work, mжch and less in a picture."""
     rows = {line.split()[-1]: line.split() for line in text.splitlines()[2:]}
-    if not text.startswith(f"burning (PID {pid})  CPU ") or not {"work", "much", "less"} <= rows.keys():
+    if not text.startswith(f"burning (PID {pid})  CPU ") or not {"work", "mжch", "less"} <= rows.keys():
         raise Fail(text)
-    return tuple(float(rows[name][0]) for name in ("work", "much", "less"))
+    return tuple(float(rows[name][0]) for name in ("work", "mжch", "less"))
 
 
 def test_top_shows_where_the_time_goes(tools):
@@ -108,7 +108,7 @@ def test_top_fits_a_narrow_terminal(tools):
     if "perf_event_open" in said:
         raise Skip(f"no events: {said.strip()}")
     lines = re.sub(r"\033\[[HJ]", "", seen.decode()).split("\r\n")
-    if running.returncode or max(map(len, lines)) > 20 or " mu" not in seen.decode() or seen.count(b"\033[H") < 2:
+    if running.returncode or max(map(len, lines)) > 20 or " mж" not in seen.decode() or seen.count(b"\033[H") < 2:
         raise Fail(f"{running.returncode}, {lines[:20]}, {said}")
 
 
