@@ -32,8 +32,9 @@ enum {
 	MAX_TABLES = 2
 };
 
-/* All symbols. Built as a whole. */
-struct elf_whole {
+struct elf_source {
+	struct object_file *object;
+	struct debugfile_roots roots;
 	/* Files with tables: the image or its debug file, and .gnu_debugdata. */
 	const struct object_file *files[MAX_TABLES];
 	uint64_t distances[MAX_TABLES]; /* added to their vaddrs: the image was moved after the
@@ -57,12 +58,6 @@ struct elf_whole {
 	uint64_t charged_bytes;         /* for `shown` and its texts */
 };
 
-struct elf_source {
-	struct object_file *object;
-	struct debugfile_roots roots;
-	struct elf_whole *whole;
-};
-
 /* Value of an index entry. */
 enum {
 	HAS_SIZE = 0,
@@ -71,7 +66,7 @@ enum {
 
 static char as_it_is[1];
 
-static void free_shown(struct elf_whole *elf)
+static void free_shown(struct elf_source *elf)
 {
 	for (size_t i = 0; elf->shown && i < elf->name_count; i++) {
 		char *name = atomic_load_explicit(&elf->shown[i], memory_order_relaxed);
@@ -82,8 +77,10 @@ static void free_shown(struct elf_whole *elf)
 	free(elf->shown);
 }
 
-static void close_whole(struct elf_whole *elf)
+static void close_elf(void *source)
 {
+	struct elf_source *elf = source;
+
 	if (!elf)
 		return;
 	free_shown(elf);
@@ -98,19 +95,6 @@ static void close_whole(struct elf_whole *elf)
 	free(elf);
 }
 
-DEFINE_GUARD(elf_whole, struct elf_whole *, close_whole)
-#define AUTO_ELF_WHOLE GUARDED(elf_whole)
-
-static void close_elf(void *source)
-{
-	struct elf_source *own = source;
-
-	if (!own)
-		return;
-	close_whole(own->whole);
-	free(own);
-}
-
 DEFINE_GUARD(elf_source, struct elf_source *, close_elf)
 #define AUTO_ELF_SOURCE GUARDED(elf_source)
 
@@ -120,7 +104,7 @@ static bool is_first_at_its_place(const struct elf_symbols *symbols, size_t i)
 }
 
 /* Symbols without a size first: what is added later wins. The names are not copied. */
-static struct sym_error *add_symbols(struct elf_whole *elf, struct index_builder *builder,
+static struct sym_error *add_symbols(struct elf_source *elf, struct index_builder *builder,
 				     struct elf_symbols *symbols)
 {
 	size_t first = elf->name_count, table = !!elf->tables[0].object;
@@ -153,21 +137,20 @@ static void elf_source_move_symbols(struct elf_symbols *symbols, uint64_t distan
 }
 
 /* Chooses the symbols of the debug file, or the image's own if that has more. */
-static struct sym_error *prefer_debug_file(struct elf_whole *elf, const struct elf_source *own,
-					   struct elf_symbols *symbols)
+static struct sym_error *prefer_debug_file(struct elf_source *elf, struct elf_symbols *symbols)
 {
 	struct elf_symbols separate;
 	struct sym_error *error;
 	uint64_t distance = 0;
 
-	error = debugfile_find(&symbols->sections, &own->roots, &elf->debug_file, &distance);
+	error = debugfile_find(&symbols->sections, &elf->roots, &elf->debug_file, &distance);
 	if (error || !elf->debug_file)
 		return error;
 	error = elf_symbols_read(elf->debug_file, &separate);
 	if (error && !sym_error_is_no_memory(error)) {
 		/* A damaged debug file makes only itself unusable. */
-		object_file_record_problem(own->object, error);
-		debugfile_record_unused(own->object, sym_error_message(error));
+		object_file_record_problem(elf->object, error);
+		debugfile_record_unused(elf->object, sym_error_message(error));
 		sym_error_destroy(error);
 		return NULL;
 	}
@@ -186,8 +169,7 @@ static struct sym_error *prefer_debug_file(struct elf_whole *elf, const struct e
 }
 
 /* Adds the symbols of .gnu_debugdata, if there is nothing better. */
-static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct object_file *object,
-					  struct index_builder *builder)
+static struct sym_error *add_mini_symbols(struct elf_source *elf, struct index_builder *builder)
 {
 	struct elf_sections *sections = &elf->tables[0];
 	struct elf_symbols mini;
@@ -210,7 +192,7 @@ static struct sym_error *add_mini_symbols(struct elf_whole *elf, const struct ob
 	if (!error && mini.count) {
 		elf->distances[elf->file_count] = distance;
 		elf->files[elf->file_count++] = elf->mini_debug_file;
-		elf->symbol_file = object->path;
+		elf->symbol_file = elf->object->path;
 	}
 	elf_symbols_deinit(&mini);
 	return error;
@@ -282,22 +264,22 @@ static struct sym_error *bound_reach(struct object_file *object, struct elf_symb
 }
 
 /* Builds one index. An image without any symbol has no index. */
-static struct sym_error *index_tables(struct elf_whole *elf, const struct object_file *object,
-				      struct elf_symbols *symbols)
+static struct sym_error *index_tables(struct elf_source *elf, struct elf_symbols *symbols)
 {
+	const char *path = elf->object->path;
 	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
 	struct sym_error *error = index_builder_create_numbered(&builder);
 	uint64_t shown_bytes;
 
 	if (error)
 		return error;
-	index_builder_charge(builder, object_file_account(object), object->path);
+	index_builder_charge(builder, elf->account, path);
 	elf->is_complete = symbols->has_full_table;
 	if (symbols->has_full_table)
 		elf->symbol_file = elf->files[0]->path;
 	error = add_symbols(elf, builder, symbols);
 	if (!error)
-		error = add_mini_symbols(elf, object, builder);
+		error = add_mini_symbols(elf, builder);
 	if (error || index_builder_is_empty(builder))
 		return error;
 	error = index_freeze(builder, &elf->index);
@@ -305,7 +287,7 @@ static struct sym_error *index_tables(struct elf_whole *elf, const struct object
 		return error;
 	/* Includes `names`. */
 	shown_bytes = 2 * (elf->name_count + 1) * sizeof(*elf->shown);
-	error = budget_charge(elf->account, shown_bytes, object->path);
+	error = budget_charge(elf->account, shown_bytes, path);
 	if (error)
 		return error;
 	elf->charged_bytes = shown_bytes;
@@ -313,45 +295,30 @@ static struct sym_error *index_tables(struct elf_whole *elf, const struct object
 	return elf->shown ? NULL : &sym_error_no_memory;
 }
 
-static struct sym_error *read_whole(const struct elf_source *own, struct elf_whole **ret)
+static struct sym_error *open_elf(const struct source_input *input, struct buf *why, void **ret)
 {
-	struct object_file *object = own->object;
-	struct elf_whole *elf AUTO_ELF_WHOLE = calloc(1, sizeof(*elf));
+	struct elf_source *elf AUTO_ELF_SOURCE = calloc(1, sizeof(*elf));
 	struct elf_symbols symbols;
 	struct sym_error *error;
 
 	if (!elf)
 		return &sym_error_no_memory;
-	elf->account = object_file_account(object);
-	elf->files[elf->file_count++] = object;
-	error = elf_symbols_read(object, &symbols);
+	elf->object = input->object;
+	elf->roots = input->roots;
+	elf->account = object_file_account(elf->object);
+	elf->files[elf->file_count++] = elf->object;
+	error = elf_symbols_read(elf->object, &symbols);
 	if (error)
 		return error;
 	if (!symbols.has_full_table)
-		error = prefer_debug_file(elf, own, &symbols);
+		error = prefer_debug_file(elf, &symbols);
 	if (!error)
-		error = index_tables(elf, object, &symbols);
+		error = index_tables(elf, &symbols);
 	elf_symbols_deinit(&symbols);
-	if (!error)
-		*ret = STEAL(elf);
-	return error;
-}
-
-static struct sym_error *open_elf(const struct source_input *input, struct buf *why, void **ret)
-{
-	struct elf_source *own AUTO_ELF_SOURCE = NULL;
-	struct sym_error *error;
-
-	own = calloc(1, sizeof(*own));
-	if (!own)
-		return &sym_error_no_memory;
-	own->object = input->object;
-	own->roots = input->roots;
-	error = read_whole(own, &own->whole);
 	if (error)
 		return error;
-	if (own->whole->index)
-		*ret = STEAL(own);
+	if (elf->index)
+		*ret = STEAL(elf);
 	else
 		buf_append_string(why, "it has no symbol table");
 	return NULL;
@@ -390,7 +357,7 @@ static char *make_shown(const char *name, bool *failed_ret)
 }
 
 /* The readable name, and its linkage name; NULL when both are the same. */
-static const char *shown_name(const struct elf_whole *elf, uint32_t number,
+static const char *shown_name(const struct elf_source *elf, uint32_t number,
 			      const char **linkage_ret)
 {
 	_Atomic(char *) *place = &elf->shown[number];
@@ -419,16 +386,16 @@ static const char *shown_name(const struct elf_whole *elf, uint32_t number,
 }
 
 /* Decides whether the position belongs to the function without a size that starts at `start`. */
-static enum source_outcome elf_source_check_reach(struct elf_source *own, uint64_t start,
+static enum source_outcome elf_source_check_reach(struct elf_source *elf, uint64_t start,
 						  uint64_t reach_bytes, uint64_t position)
 {
 	const struct function_bounds *functions;
 	uint64_t end, limit = start + reach_bytes;
 	struct go_functions *go;
 
-	if (!own->whole->is_complete) {
+	if (!elf->is_complete) {
 		/* The code of a Go program has no records in .eh_frame. */
-		go = go_functions_of(own->object);
+		go = go_functions_of(elf->object);
 		if (!go)
 			return SOURCE_SHORT;
 		end = go_functions_bound(go, start);
@@ -439,18 +406,17 @@ static enum source_outcome elf_source_check_reach(struct elf_source *own, uint64
 	}
 	if (position == start)
 		return SOURCE_HIT;
-	functions = function_bounds_of(own->object);
+	functions = function_bounds_of(elf->object);
 	if (!functions)
 		return SOURCE_SHORT;
-	end = own->whole->is_complete ? function_bounds_next_after(functions, start)
-				      : function_bounds_own_end(functions, start, limit);
+	end = elf->is_complete ? function_bounds_next_after(functions, start)
+			       : function_bounds_own_end(functions, start, limit);
 	return end <= position ? SOURCE_MISS : SOURCE_HIT;
 }
 
 static enum source_outcome find_symbol(void *source, uint64_t position, struct source_match *ret)
 {
-	struct elf_source *own = source;
-	const struct elf_whole *elf = own->whole;
+	struct elf_source *elf = source;
 	struct index_entry entry;
 	const char *name, *linkage_name;
 
@@ -458,7 +424,7 @@ static enum source_outcome find_symbol(void *source, uint64_t position, struct s
 		return SOURCE_MISS;
 	if (entry.value == HAS_NO_SIZE) {
 		enum source_outcome outcome = elf_source_check_reach(
-			own, entry.symbol_start, entry.symbol_size_bytes, position);
+			elf, entry.symbol_start, entry.symbol_size_bytes, position);
 
 		if (outcome != SOURCE_HIT)
 			return outcome;
@@ -467,7 +433,7 @@ static enum source_outcome find_symbol(void *source, uint64_t position, struct s
 	*ret = (struct source_match){
 		.start = entry.symbol_start,
 		/* The real end of a symbol without a size is unknown. */
-		.size_bytes = entry.value == HAS_NO_SIZE && !own->whole->is_complete
+		.size_bytes = entry.value == HAS_NO_SIZE && !elf->is_complete
 				      ? 0
 				      : entry.symbol_size_bytes,
 		.name = name,
@@ -515,8 +481,7 @@ static void list_table(const struct elf_symbols *symbols, const struct source_si
 /* The index keeps one name for each place. A list has all names, so the tables are read again. */
 static struct sym_error *list_symbols(void *source, const struct source_sink *sink)
 {
-	struct elf_source *own = source;
-	const struct elf_whole *elf = own->whole;
+	const struct elf_source *elf = source;
 
 	for (size_t i = 0; i < elf->file_count; i++) {
 		struct elf_symbols symbols;
@@ -525,7 +490,7 @@ static struct sym_error *list_symbols(void *source, const struct source_sink *si
 		if (error)
 			return error;
 		elf_source_move_symbols(&symbols, elf->distances[i]);
-		error = bound_reach(own->object, &symbols);
+		error = bound_reach(elf->object, &symbols);
 		if (!error)
 			list_table(&symbols, sink);
 		elf_symbols_deinit(&symbols);
@@ -537,12 +502,12 @@ static struct sym_error *list_symbols(void *source, const struct source_sink *si
 
 static bool is_complete(const void *source)
 {
-	return ((const struct elf_source *)source)->whole->is_complete;
+	return ((const struct elf_source *)source)->is_complete;
 }
 
 static const char *symbol_file(const void *source)
 {
-	return ((const struct elf_source *)source)->whole->symbol_file;
+	return ((const struct elf_source *)source)->symbol_file;
 }
 
 const struct source_ops source_elf = {
