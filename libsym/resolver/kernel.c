@@ -173,8 +173,6 @@ static struct sym_error *read_list(struct kernel_modules *modules)
 	struct kernel_source *fresh;
 	struct sym_error *error;
 
-	if (lseek(modules->fd, 0, SEEK_SET))
-		return sym_error_from_errno(errno, "kallsyms", "cannot read");
 	error = kernel_source_open(modules->fd, "kallsyms", KERNEL_MODULES, &fresh);
 	if (error)
 		return error;

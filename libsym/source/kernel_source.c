@@ -2,38 +2,39 @@
 /*
  * How kallsyms becomes an index.
  *
- * Lines are read in steps of STEP_BYTES and parsed into an array.
+ * The whole text is read, and its lines are parsed into an array that points into it.
  * They are sorted by address. If an address has several names, the best one by rank_of() stays.
  * The end of a function is the start of the next one, or the end of its page (end_of()).
  * The index has the number of the module as value.
  */
 #include "libsym/source/kernel_source.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "libsym/base/grow.h"
+#include "libsym/base/path.h"
 #include "libsym/format/linux/kallsyms.h"
 #include "libsym/index/index.h"
 #include "libsym/index/index_sort.h"
 #include "libsym/limits.h"
 
 enum {
-	STEP_BYTES = 1 << 18,
 	/* Loaded modules, "[bpf]" and the like included. Real machines have 200. */
 	MAX_MODULES = 4096,
 	PAGE_MASK = 4095
 };
+
+/* Of a real machine: 20 MB. */
+static const size_t most_text_bytes = (size_t)256 << 20;
 
 const char kernel_source_own[] = "[kernel.kallsyms]";
 
 /* One line during sorting. */
 struct kernel_line {
 	uint64_t address;
-	uint32_t name_offset;
+	const char *name;    /* in the text */
 	uint16_t name_bytes; /* below LIMIT_NAME_BYTES */
 	uint16_t module;
 	uint8_t rank; /* of names at one address the highest wins; 0: not a function */
@@ -49,11 +50,8 @@ struct kernel_source {
 struct kernel_reader {
 	struct kernel_source *source;
 	enum kernel_part part;
-	struct buf names;
 	struct kernel_line *lines;
 	size_t count, capacity;
-	char *room; /* STEP_BYTES and an incomplete line */
-	size_t kept_bytes;
 	uint64_t seen_lines;
 	struct sym_error *failure;
 };
@@ -126,44 +124,28 @@ static void add_line(struct kernel_reader *reader, const struct kallsyms_line *l
 	}
 	reader->lines[reader->count++] = (struct kernel_line){
 		.address = line->address,
-		.name_offset = (uint32_t)reader->names.size_bytes,
+		.name = line->name,
 		.name_bytes = (uint16_t)line->name_bytes,
 		.module = module,
 		.rank = rank_of(line),
 	};
-	if (!buf_append(&reader->names, line->name, line->name_bytes))
-		reader->failure = sym_error_from_buf(&reader->names, "names of the kernel");
 }
 
-static void parse_room(struct kernel_reader *reader, size_t size_bytes)
+/* Reads the text to `ret`, and its lines, which point into it. */
+static struct sym_error *read_all(struct kernel_reader *reader, int fd, const char *path,
+				  struct buf *ret)
 {
-	struct kallsyms_parser parser = { .next = reader->room, .end = reader->room + size_bytes };
+	struct kallsyms_parser parser = { 0 };
 	struct kallsyms_line line;
+	int result = path_read_all(fd, ret);
 
+	if (result)
+		return sym_error_from_errno(-result, path, "cannot read");
+	parser.next = ret->data;
+	parser.end = ret->data + ret->size_bytes;
 	while (!reader->failure && kallsyms_parser_next(&parser, &line))
 		add_line(reader, &line);
-	reader->kept_bytes = (size_t)(parser.end - parser.next);
-	memmove(reader->room, parser.next, reader->kept_bytes);
-	/* No line is that long: it is another kind of file. */
-	if (reader->kept_bytes > LIMIT_NAME_BYTES)
-		reader->kept_bytes = 0;
-}
-
-static struct sym_error *read_all(struct kernel_reader *reader, int fd, const char *path)
-{
-	for (;;) {
-		ssize_t got = read(fd, reader->room + reader->kept_bytes, STEP_BYTES);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return sym_error_from_errno(errno, path, "cannot read");
-		if (!got)
-			return NULL;
-		parse_room(reader, reader->kept_bytes + (size_t)got);
-		if (reader->failure)
-			return STEAL(reader->failure);
-	}
+	return reader->failure;
 }
 
 /*
@@ -210,8 +192,7 @@ static struct sym_error *make_index(struct kernel_reader *reader)
 							       ? &reader->lines[order[next]]
 							       : NULL) -
 						  best->address,
-					  reader->names.data + best->name_offset, best->name_bytes,
-					  best->module);
+					  best->name, best->name_bytes, best->module);
 	}
 	return index_freeze(builder, &reader->source->index);
 }
@@ -222,20 +203,19 @@ struct sym_error *kernel_source_open(int fd, const char *path, enum kernel_part 
 	struct kernel_source *source AUTO_KERNEL_SOURCE = calloc(1, sizeof(*source));
 	struct kernel_reader reader = { .source = source, .part = part };
 	struct sym_error *error = &sym_error_no_memory;
+	struct buf text;
 
 	if (!source)
 		return error;
-	buf_init(&reader.names, LIMIT_INDEX_NAME_BYTES);
+	buf_init(&text, most_text_bytes);
 	source->modules = calloc(MAX_MODULES, sizeof(*source->modules));
-	reader.room = malloc(STEP_BYTES + LIMIT_NAME_BYTES);
-	if (source->modules && reader.room && add_module(source, kernel_source_own))
-		error = read_all(&reader, fd, path);
+	if (source->modules && add_module(source, kernel_source_own))
+		error = read_all(&reader, fd, path, &text);
 	if (!error)
 		error = make_index(&reader);
 	source->hidden = reader.seen_lines && !reader.count;
-	buf_deinit(&reader.names);
+	buf_deinit(&text);
 	free(reader.lines);
-	free(reader.room);
 	if (error)
 		return error;
 	*ret = STEAL(source);

@@ -16,7 +16,7 @@ enum kernel_part {
 	KERNEL_MODULES /* all but the kernel's own text: modules, BPF programs, trampolines */
 };
 
-/* Reads the file with read() from its current position to its end. `path` is for messages. */
+/* Reads the whole file. `path` is for messages. */
 struct sym_error *kernel_source_open(int fd, const char *path, enum kernel_part part,
 				     struct kernel_source **ret)
 	__attribute__((warn_unused_result));
