@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libsym/base/foreign_file.h"
+#include "libsym/base/grow.h"
 #include "libsym/base/hex.h"
 #include "libsym/base/path.h"
 #include "libsym/file/relmap_name.h"
@@ -24,7 +25,7 @@ static const uint32_t newest_version = 1; /* of an r2rmap */
 struct relmap {
 	struct buf text;
 	struct relmap_row *rows; /* by rva, then in the order of the file; names in `text` */
-	size_t count;
+	size_t count, capacity;
 	struct index *index; /* value: 0 */
 };
 
@@ -72,32 +73,25 @@ static bool read_map(const char *path, struct buf *text)
 	return fd >= 0 && !path_read_all(fd, text);
 }
 
-/* Finds the first row that is not a method of the image; false when all are. It builds nothing. */
-static bool find_bad_row(const struct source_input *input, const struct buf *text,
-			 struct relmap_row *bad_row_ret)
-{
-	struct relmap_parser parser;
-
-	relmap_parser_init(&parser, text->data, text->size_bytes);
-	while (relmap_parser_next(&parser, bad_row_ret))
-		if (!precompiled_has_method(input->precompiled, bad_row_ret->rva,
-					    bad_row_ret->size_bytes))
-			return true;
-	return false;
-}
-
-/* Reads the header, whose rows may stand anywhere. False when there are more rows than `most`. */
-static bool read_header(const struct buf *text, uint64_t most, struct relmap_header *ret)
+/*
+ * Collects the rows in the order of the file, but at most one more than `most`. The header, whose
+ * rows may stand anywhere, is complete if there are not more.
+ */
+static struct sym_error *collect_rows(struct relmap *relmap, size_t most, struct relmap_header *ret)
 {
 	struct relmap_parser parser;
 	struct relmap_row row;
 
-	relmap_parser_init(&parser, text->data, text->size_bytes);
-	while (relmap_parser_next(&parser, &row))
-		if (parser.good_rows > most)
-			return false;
+	relmap->count = 0;
+	relmap_parser_init(&parser, relmap->text.data, relmap->text.size_bytes);
+	while (relmap->count <= most && relmap_parser_next(&parser, &row)) {
+		if (!grow_items((void **)&relmap->rows, &relmap->capacity, relmap->count,
+				sizeof(row)))
+			return &sym_error_no_memory;
+		relmap->rows[relmap->count++] = row;
+	}
 	*ret = parser.header;
-	return true;
+	return NULL;
 }
 
 static void refuse_signature(struct buf *why, const char *path, const uint8_t *map,
@@ -129,32 +123,47 @@ static bool accept_header(const struct source_input *input, const char *path,
 	return true;
 }
 
-static bool accept_map(const struct source_input *input, const char *path, const struct buf *text,
-		       struct buf *why)
+/* True when all rows are methods of the image. */
+static bool accept_rows(const struct source_input *input, const char *path,
+			const struct relmap *relmap, struct buf *why)
+{
+	const char *mvid = object_file_mvid_text(input->object);
+
+	for (size_t i = 0; i < relmap->count; i++) {
+		const struct relmap_row *row = &relmap->rows[i];
+
+		if (precompiled_has_method(input->precompiled, row->rva, row->size_bytes))
+			continue;
+		buf_printf(why,
+			   "%s was made from another compilation of %s%s%s: no method of the image "
+			   "begins at 0x%x and has 0x%x bytes",
+			   path, input->object->path, mvid ? ", MVID " : "", mvid ? mvid : "",
+			   row->rva, row->size_bytes);
+		return false;
+	}
+	return true;
+}
+
+/* Reads the text of the map. */
+static struct sym_error *accept_map(const struct source_input *input, const char *path,
+				    struct relmap *relmap, struct buf *why, bool *accepted_ret)
 {
 	size_t most = r2r_method_count(precompiled_r2r(input->precompiled));
-	const char *mvid = object_file_mvid_text(input->object);
 	struct relmap_header header;
-	struct relmap_row row;
+	struct sym_error *error = collect_rows(relmap, most, &header);
 
+	if (error)
+		return error;
 	/* Aliases are rows of their own. Still no image has more rows than methods. */
-	if (!read_header(text, most, &header)) {
+	if (relmap->count > most)
 		buf_printf(why,
 			   "%s was made for another image: it has more rows than this one has "
 			   "methods (%zu)",
 			   path, most);
-		return false;
-	}
-	if (!accept_header(input, path, &header, why))
-		return false;
-	if (!find_bad_row(input, text, &row))
-		return true;
-	buf_printf(why,
-		   "%s was made from another compilation of %s%s%s: no method of the image begins "
-		   "at 0x%x and has 0x%x bytes",
-		   path, input->object->path, mvid ? ", MVID " : "", mvid ? mvid : "", row.rva,
-		   row.size_bytes);
-	return false;
+	else
+		*accepted_ret = accept_header(input, path, &header, why) &&
+				accept_rows(input, path, relmap, why);
+	return NULL;
 }
 
 /* Names are parts of one text, so their addresses have the order of the rows. */
@@ -167,35 +176,16 @@ static int compare_rows(const void *left, const void *right)
 	return a->name < b->name ? -1 : a->name > b->name;
 }
 
-static struct sym_error *collect_rows(struct relmap *relmap)
-{
-	struct relmap_parser parser;
-	struct relmap_row row;
-	size_t count = 0;
-
-	relmap_parser_init(&parser, relmap->text.data, relmap->text.size_bytes);
-	while (relmap_parser_next(&parser, &row))
-		count++;
-	relmap->rows = calloc(count + 1, sizeof(*relmap->rows));
-	if (!relmap->rows)
-		return &sym_error_no_memory;
-	relmap_parser_init(&parser, relmap->text.data, relmap->text.size_bytes);
-	while (relmap->count < count && relmap_parser_next(&parser, &relmap->rows[relmap->count]))
-		relmap->count++;
-	qsort(relmap->rows, relmap->count, sizeof(*relmap->rows), compare_rows);
-	return NULL;
-}
-
 /* In reverse order: of aliases the first in the file is added last, and so stays. */
 static struct sym_error *index_rows(struct relmap *relmap)
 {
 	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
-	struct sym_error *error = collect_rows(relmap);
+	struct sym_error *error = index_builder_create(&builder);
 
-	if (!error)
-		error = index_builder_create(&builder);
 	if (error)
 		return error;
+	if (relmap->count)
+		qsort(relmap->rows, relmap->count, sizeof(*relmap->rows), compare_rows);
 	for (size_t i = relmap->count; i-- > 0;)
 		index_builder_add(builder, relmap->rows[i].rva, relmap->rows[i].size_bytes,
 				  relmap->rows[i].name, relmap->rows[i].name_bytes, 0);
@@ -206,23 +196,22 @@ static struct sym_error *index_rows(struct relmap *relmap)
  * Searches one directory: below the content key, which only this image has, then in the directory
  * itself.
  */
-static bool find_in(const struct source_input *input, const char *dir, struct relmap *relmap,
-		    struct buf *path, struct buf *why)
+static struct sym_error *find_in(const struct source_input *input, const char *dir,
+				 struct relmap *relmap, struct buf *path, struct buf *why,
+				 bool *found_ret)
 {
+	const size_t writers = sizeof(name_writers) / sizeof(name_writers[0]);
 	const char *key = object_file_content_key(input->object);
+	struct sym_error *error = NULL;
 
-	for (int keyed = 1; keyed >= 0; keyed--)
-		for (size_t i = 0; i < sizeof(name_writers) / sizeof(name_writers[0]); i++) {
-			const char *place;
+	for (size_t i = key ? 0 : writers; !error && !*found_ret && i < 2 * writers; i++) {
+		const char *place = place_of_map(input, dir, i < writers ? key : NULL,
+						 name_writers[i % writers], path);
 
-			if (keyed && !key)
-				continue;
-			place = place_of_map(input, dir, keyed ? key : NULL, name_writers[i], path);
-			if (place && read_map(place, &relmap->text) &&
-			    accept_map(input, place, &relmap->text, why))
-				return true;
-		}
-	return false;
+		if (place && read_map(place, &relmap->text))
+			error = accept_map(input, place, relmap, why, found_ret);
+	}
+	return error;
 }
 
 /* True for "STEM{MVID}.map" with another MVID. */
@@ -264,13 +253,13 @@ static void look_for_others(const struct source_input *input, const char *dir, s
 static struct sym_error *find_map(const struct source_input *input, struct relmap *relmap,
 				  struct buf *path, struct buf *why, bool *found_ret)
 {
+	struct sym_error *error = NULL;
 	const char *const *dir;
 
-	for (dir = input->relative_map_dirs; *dir; dir++)
-		if (find_in(input, *dir, relmap, path, why)) {
-			*found_ret = true;
-			return index_rows(relmap);
-		}
+	for (dir = input->relative_map_dirs; *dir && !error && !*found_ret; dir++)
+		error = find_in(input, *dir, relmap, path, why, found_ret);
+	if (error || *found_ret)
+		return error ? error : index_rows(relmap);
 	for (dir = input->relative_map_dirs; *dir; dir++)
 		look_for_others(input, *dir, why);
 	return NULL;
