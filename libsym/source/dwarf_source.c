@@ -33,8 +33,10 @@ struct dwarf_source {
 	struct lazy fetched; /* struct opened of the fetched debug file */
 };
 
-static void opened_close(struct opened *opened)
+static void opened_close(void *made)
 {
+	struct opened *opened = made;
+
 	if (!opened)
 		return;
 	dwarf_info_close(opened->info);
@@ -44,11 +46,6 @@ static void opened_close(struct opened *opened)
 
 DEFINE_GUARD(opened, struct opened *, opened_close)
 #define AUTO_OPENED GUARDED(opened)
-
-static void destroy_opened(void *made)
-{
-	opened_close(made);
-}
 
 static void close_source(void *source)
 {
@@ -61,10 +58,9 @@ static void close_source(void *source)
 
 static struct sym_error *open_source(const struct source_input *input, struct buf *why, void **ret)
 {
-	struct dwarf_source *own;
+	struct dwarf_source *own = calloc(1, sizeof(*own));
 
 	(void)why;
-	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
 	own->object = input->object;
@@ -156,7 +152,7 @@ static void *open_fetched_now(const void *own)
 
 static const struct opened *get_opened(struct dwarf_source *own)
 {
-	return lazy_get(&own->opened, open_now, destroy_opened, own);
+	return lazy_get(&own->opened, open_now, opened_close, own);
 }
 
 /*
@@ -168,7 +164,7 @@ static const struct opened *get_with_info(struct dwarf_source *own)
 	const struct opened *opened = get_opened(own);
 
 	if (opened && !opened->info && own->debug_fetch)
-		opened = lazy_get(&own->fetched, open_fetched_now, destroy_opened, own);
+		opened = lazy_get(&own->fetched, open_fetched_now, opened_close, own);
 	return opened;
 }
 

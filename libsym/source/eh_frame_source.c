@@ -27,8 +27,10 @@ struct eh_frame_source {
 	struct lazy bounds;
 };
 
-static void bounds_destroy(struct bounds *bounds)
+static void bounds_destroy(void *made)
 {
+	struct bounds *bounds = made;
+
 	if (!bounds)
 		return;
 	for (size_t i = 0; bounds->texts && i < bounds->functions->count; i++)
@@ -39,11 +41,6 @@ static void bounds_destroy(struct bounds *bounds)
 
 DEFINE_GUARD(bounds, struct bounds *, bounds_destroy)
 #define AUTO_BOUNDS GUARDED(bounds)
-
-static void destroy_bounds(void *bounds)
-{
-	bounds_destroy(bounds);
-}
 
 static void close_source(void *source)
 {
@@ -101,7 +98,7 @@ static void *make_bounds(const void *source)
 
 static struct bounds *get_bounds(struct eh_frame_source *own)
 {
-	return lazy_get(&own->bounds, make_bounds, destroy_bounds, own);
+	return lazy_get(&own->bounds, make_bounds, bounds_destroy, own);
 }
 
 char *eh_frame_source_text(const char *image_path, uint64_t vaddr)

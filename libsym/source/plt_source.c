@@ -28,8 +28,10 @@ struct plt_source {
 	struct lazy entries;
 };
 
-static void entries_destroy(struct entries *entries)
+static void entries_destroy(void *made)
 {
+	struct entries *entries = made;
+
 	if (!entries)
 		return;
 	name_pool_deinit(&entries->pool);
@@ -40,11 +42,6 @@ static void entries_destroy(struct entries *entries)
 
 DEFINE_GUARD(entries, struct entries *, entries_destroy)
 #define AUTO_ENTRIES GUARDED(entries)
-
-static void destroy_entries(void *made)
-{
-	entries_destroy(made);
-}
 
 static void close_source(void *source)
 {
@@ -57,10 +54,9 @@ static void close_source(void *source)
 
 static struct sym_error *open_source(const struct source_input *input, struct buf *why, void **ret)
 {
-	struct plt_source *own;
+	struct plt_source *own = calloc(1, sizeof(*own));
 
 	(void)why;
-	own = calloc(1, sizeof(*own));
 	if (!own)
 		return &sym_error_no_memory;
 	own->object = input->object;
@@ -131,7 +127,7 @@ static void *read_entries(const void *image)
 
 static const struct entries *get_entries(struct plt_source *own)
 {
-	return lazy_get(&own->entries, read_entries, destroy_entries, own->object);
+	return lazy_get(&own->entries, read_entries, entries_destroy, own->object);
 }
 
 /* A file that cannot be read has no extents. After a lack of memory it is tried again. */
