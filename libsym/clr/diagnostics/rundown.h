@@ -37,6 +37,8 @@ struct rundown_method {
 	/* Only in a session that continues: */
 	bool is_gone;  /* it was unloaded */
 	uint64_t time; /* of the event */
+	/* Only in rundown_lines.c: */
+	uint32_t first_entry, entry_count; /* of its IL map */
 };
 
 enum rundown_method_flags {

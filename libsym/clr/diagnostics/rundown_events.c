@@ -154,15 +154,59 @@ bool rundown_take_event(void *context, const struct nettrace_event *event)
 	struct rundown_gathering *gathering = context;
 	struct reader payload = reader_over(event->payload, event->payload_bytes);
 
-	if (!gathering->changes &&
-	    !strcmp(event->provider, "Microsoft-Windows-DotNETRuntimeRundown"))
+	if (!gathering->changes && !strcmp(event->provider, RUNDOWN_PROVIDER))
 		take_listed(gathering, event, payload);
 	else if (gathering->changes && !strcmp(event->provider, "Microsoft-Windows-DotNETRuntime"))
 		take_change(gathering, event, payload);
 	return !gathering->no_memory && gathering->names.failure == BUF_OK;
 }
 
-struct sym_error *rundown_place_texts(struct rundown_gathering *gathering)
+static int compare_methods(const void *a, const void *b)
+{
+	const struct rundown_method *left = a, *right = b;
+
+	if (left->start_address != right->start_address)
+		return left->start_address < right->start_address ? -1 : 1;
+	return left->name < right->name ? -1
+					: left->name > right->name; /* in the order of arrival */
+}
+
+static int compare_modules(const void *a, const void *b)
+{
+	const struct rundown_module *left = a, *right = b;
+
+	if (left->id != right->id)
+		return left->id < right->id ? -1 : 1;
+	return left->path < right->path ? -1 : left->path > right->path;
+}
+
+/*
+ * Composite images list each instance once for every component. A module comes twice, once with its
+ * domain.
+ */
+static void keep_one_of_each(struct rundown *rundown)
+{
+	size_t kept = 0;
+
+	if (rundown->method_count)
+		qsort(rundown->methods, rundown->method_count, sizeof(*rundown->methods),
+		      compare_methods);
+	for (size_t i = 0; i < rundown->method_count; i++)
+		if (!kept ||
+		    rundown->methods[kept - 1].start_address != rundown->methods[i].start_address)
+			rundown->methods[kept++] = rundown->methods[i];
+	rundown->method_count = kept;
+	kept = 0;
+	if (rundown->module_count)
+		qsort(rundown->modules, rundown->module_count, sizeof(*rundown->modules),
+		      compare_modules);
+	for (size_t i = 0; i < rundown->module_count; i++)
+		if (!kept || rundown->modules[kept - 1].id != rundown->modules[i].id)
+			rundown->modules[kept++] = rundown->modules[i];
+	rundown->module_count = kept;
+}
+
+struct sym_error *rundown_gathering_finish(struct rundown_gathering *gathering)
 {
 	struct rundown *rundown = gathering->rundown;
 
@@ -170,6 +214,8 @@ struct sym_error *rundown_place_texts(struct rundown_gathering *gathering)
 		return &sym_error_no_memory;
 	if (gathering->names.failure != BUF_OK)
 		return sym_error_from_buf(&gathering->names, "names of a rundown");
+	if (!gathering->changes)
+		keep_one_of_each(rundown);
 	rundown->names = buf_steal(&gathering->names, NULL);
 	if (!rundown->names)
 		return &sym_error_no_memory;

@@ -11,7 +11,9 @@
 #include "libsym/clr/diagnostics/rundown.h"
 #include "libsym/format/nettrace/nettrace.h"
 
-/* Texts are offsets into `names` until rundown_place_texts(). */
+#define RUNDOWN_PROVIDER "Microsoft-Windows-DotNETRuntimeRundown"
+
+/* Texts are offsets into `names` until rundown_gathering_finish(). */
 struct rundown_gathering {
 	struct rundown *rundown;
 	size_t module_capacity, method_capacity;
@@ -26,7 +28,7 @@ void rundown_gathering_deinit(struct rundown_gathering *gathering);
 /* For struct nettrace_sink; `context` is a struct rundown_gathering. */
 bool rundown_take_event(void *context, const struct nettrace_event *event);
 
-/* Passes the names to the rundown. Errors: NO_MEMORY, LIMIT. */
-struct sym_error *rundown_place_texts(struct rundown_gathering *gathering);
+/* Sorts what a rundown has listed, and passes the names to it. Errors: NO_MEMORY, LIMIT. */
+struct sym_error *rundown_gathering_finish(struct rundown_gathering *gathering);
 
 #endif

@@ -245,7 +245,7 @@ static struct sym_error *rundown_follow_parse_pending(struct rundown_follow *fol
 	if (!error && ended && !rundown->method_count)
 		error = sym_error_create(SYM_ERROR_IO, "the runtime has ended the tracing session");
 	if (!error)
-		error = rundown_place_texts(&follow->gathering);
+		error = rundown_gathering_finish(&follow->gathering);
 	rundown_gathering_deinit(&follow->gathering);
 	if (!error)
 		rundown->has_gap = has_gap(follow);
