@@ -246,8 +246,6 @@ size_t code_map_find_section(const struct code_map *map, uint64_t address)
 
 struct heap_walk {
 	struct code_map *map;
-	const struct code_map *known; /* NULL: all heaps are wanted */
-	const bool *is_wanted;
 	size_t block_capacity;
 	bool no_memory;
 };
@@ -334,22 +332,11 @@ static bool read_heap(struct remote_memory *memory, const struct layout *layout,
 	return remote_state(memory) != REMOTE_PENDING;
 }
 
-static bool is_wanted_heap(const struct heap_walk *walk, const struct code_section *section)
-{
-	size_t index;
-
-	if ((section->flags & (CODE_SECTION_HEAP | CODE_SECTION_INTERPRETER)) != CODE_SECTION_HEAP)
-		return false;
-	if (!walk->known)
-		return true;
-	index = code_map_find_section(walk->known, section->begin_address);
-	return index != SIZE_MAX && walk->is_wanted[index];
-}
-
 static struct sym_error *read_heaps(struct remote_memory *memory, const struct layout *layout,
-				    struct heap_walk walk)
+				    struct code_map *map)
 {
-	struct code_map *map = walk.map;
+	const uint32_t kinds = CODE_SECTION_HEAP | CODE_SECTION_INTERPRETER;
+	struct heap_walk walk = { .map = map };
 	size_t bad_before = map->bad_sections;
 
 	for (bool again = true; again;) {
@@ -358,7 +345,7 @@ static struct sym_error *read_heaps(struct remote_memory *memory, const struct l
 		map->block_count = 0;
 		map->bad_sections = bad_before;
 		for (size_t i = 0; i < map->section_count && !walk.no_memory; i++)
-			if (is_wanted_heap(&walk, &map->sections[i]))
+			if ((map->sections[i].flags & kinds) == CODE_SECTION_HEAP)
 				read_heap(memory, layout, &walk, (uint32_t)i);
 		if (walk.no_memory)
 			return &sym_error_no_memory;
@@ -370,18 +357,16 @@ static struct sym_error *read_heaps(struct remote_memory *memory, const struct l
 }
 
 struct sym_error *code_map_read(struct remote_memory *memory, const struct layout *layout,
-				const struct code_map *known, const bool *is_wanted,
 				struct code_map *ret)
 {
 	struct range_walk walk = { .memory = memory, .layout = layout };
 	struct code_map map = { 0 };
-	struct heap_walk heaps = { .map = &map, .known = known, .is_wanted = is_wanted };
 	struct sym_error *error = walk_range_map(&walk);
 
 	if (!error)
 		error = read_sections(memory, layout, &walk.claims, &map);
 	if (!error)
-		error = read_heaps(memory, layout, heaps);
+		error = read_heaps(memory, layout, &map);
 	free(walk.claims.items);
 	if (error)
 		code_map_deinit(&map);

@@ -51,12 +51,9 @@ struct code_map {
 };
 
 /*
- * Reads the map. With `known`, only those heaps have blocks that start where a section of it starts
- * whose `is_wanted` is true. Errors: those of reading; LIMIT for a tree or list without an end;
- * NO_MEMORY.
+ * Reads the map. Errors: those of reading; LIMIT for a tree or list without an end; NO_MEMORY.
  */
 struct sym_error *code_map_read(struct remote_memory *memory, const struct layout *layout,
-				const struct code_map *known, const bool *is_wanted,
 				struct code_map *ret);
 void code_map_deinit(struct code_map *map);
 

@@ -32,7 +32,8 @@ struct jit_reader {
 	struct types *types;
 	struct methods *methods;
 	/* As of the last reading. */
-	struct jit_scan *known; /* NULL before the first */
+	struct jit_scan known;
+	bool has_known; /* false before the first */
 	struct precode_names thunks;
 	struct auxiliary_symbols functions; /* read once */
 	size_t stub_sections;               /* when the thunks were read */
@@ -94,19 +95,11 @@ struct sym_error *jit_reader_open(struct remote_memory *memory, uint64_t runtime
 	return NULL;
 }
 
-static void forget_known(struct jit_reader *reader)
-{
-	if (reader->known)
-		jit_scan_deinit(reader->known);
-	free(reader->known);
-	reader->known = NULL;
-}
-
 void jit_reader_close(struct jit_reader *reader)
 {
 	if (!reader)
 		return;
-	forget_known(reader);
+	jit_scan_deinit(&reader->known);
 	precode_names_deinit(&reader->thunks);
 	auxiliary_symbols_deinit(&reader->functions);
 	methods_destroy(reader->methods);
@@ -118,24 +111,13 @@ void jit_reader_close(struct jit_reader *reader)
 
 /* ---- the result ------------------------------------------------------------------ */
 
-struct result {
-	struct jit_reading reading;
-	struct jit_names *names;
-	char *thunk_names;
-};
-
 void jit_reading_destroy(struct jit_reading *reading)
 {
-	struct result *result = (struct result *)reading;
-
-	if (!result)
+	if (!reading)
 		return;
-	free(result->reading.symbols);
-	free(result->reading.heaps);
-	auxiliary_symbols_deinit(&result->reading.functions);
-	jit_names_release(result->names);
-	free(result->thunk_names);
-	free(result);
+	free(reading->symbols);
+	free(reading->heaps);
+	free(reading);
 }
 
 static void add_method(struct jit_reading *reading, const struct look *look, const char *names)
@@ -218,7 +200,7 @@ static void add_heaps(struct jit_reading *reading, const struct code_map *map)
  * Adds methods and stub blocks. False when too much immutable data is inconsistent. Methods that a
  * profiler has added do not count, as long as there are others.
  */
-static bool add_blocks(struct result *result, const struct jit_scan *round, uint32_t flags,
+static bool add_blocks(struct jit_reading *reading, const struct jit_scan *round, uint32_t flags,
 		       size_t *ordinary_ret, size_t *bad_ret)
 {
 	size_t ordinary = 0, bad = 0, added = 0;
@@ -229,15 +211,15 @@ static bool add_blocks(struct result *result, const struct jit_scan *round, uint
 			     is_method_in_place(&round->map.blocks[i], look);
 
 		if (look->state == BLOCK_STUB && flags & JIT_READ_STUBS)
-			add_stub(&result->reading, &round->map.blocks[i], look);
+			add_stub(reading, &round->map.blocks[i], look);
 		if (look->state == BLOCK_STUB || look->state == BLOCK_GONE)
 			continue;
 		if (named)
-			add_method(&result->reading, look, result->names->text.data);
+			add_method(reading, look, round->names.data);
 		else
-			result->reading.unnamed_count++;
+			reading->unnamed_count++;
 		if (look->is_volatile) {
-			result->reading.unnamed_dynamic_count += !named;
+			reading->unnamed_dynamic_count += !named;
 		} else if (!named && look->is_added) {
 			added++;
 		} else {
@@ -254,57 +236,31 @@ static bool add_blocks(struct result *result, const struct jit_scan *round, uint
 	return bad <= ordinary / 20;
 }
 
-static char *copy_names(const struct buf *names)
+static struct sym_error *make_reading(const struct jit_reader *reader, const struct jit_scan *round,
+				      uint32_t flags, struct jit_reading **ret)
 {
-	char *copy = malloc(names->size_bytes + 1);
-
-	if (copy && names->size_bytes)
-		memcpy(copy, names->data, names->size_bytes);
-	return copy;
-}
-
-static bool copy_functions(const struct auxiliary_symbols *functions, struct auxiliary_symbols *ret)
-{
-	ret->items = calloc(functions->count + 1, sizeof(*ret->items));
-	ret->count = ret->items ? functions->count : 0;
-	if (ret->count)
-		memcpy(ret->items, functions->items, ret->count * sizeof(*ret->items));
-	return ret->items != NULL;
-}
-
-static struct sym_error *make_result(const struct jit_tools *tools, const struct jit_scan *round,
-				     const struct precode_names *thunks,
-				     const struct auxiliary_symbols *functions, uint32_t flags,
-				     struct result **ret)
-{
-	struct result *result = calloc(1, sizeof(*result));
+	AUTO_JIT_READING struct jit_reading *reading = calloc(1, sizeof(*reading));
+	const struct precode_names *thunks = &reader->thunks;
 	size_t ordinary, bad;
 
-	if (!result)
+	if (!reading)
 		return &sym_error_no_memory;
-	result->reading.symbols = malloc((round->map.block_count + thunks->count + 1) *
-					 sizeof(*result->reading.symbols));
-	result->reading.heaps =
-		calloc(round->map.section_count + 1, sizeof(*result->reading.heaps));
-	result->names = jit_names_share(round->names);
-	result->thunk_names = copy_names(&thunks->names);
-	if (!result->reading.symbols || !result->reading.heaps || !result->thunk_names ||
-	    !copy_functions(functions, &result->reading.functions)) {
-		jit_reading_destroy(&result->reading);
+	reading->symbols =
+		malloc((round->map.block_count + thunks->count + 1) * sizeof(*reading->symbols));
+	reading->heaps = calloc(round->map.section_count + 1, sizeof(*reading->heaps));
+	if (!reading->symbols || !reading->heaps)
 		return &sym_error_no_memory;
-	}
-	result->reading.is_editable = modules_any_editable(tools->modules);
-	add_heaps(&result->reading, &round->map);
-	add_pages(&result->reading, thunks);
-	if (!add_blocks(result, round, flags, &ordinary, &bad)) {
-		jit_reading_destroy(&result->reading);
+	reading->functions = reader->functions;
+	reading->is_editable = modules_any_editable(reader->modules);
+	add_heaps(reading, &round->map);
+	add_pages(reading, thunks);
+	if (!add_blocks(reading, round, flags, &ordinary, &bad))
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"%zu of %zu methods of the runtime contradict its data "
 					"contract: none is believed",
 					bad, ordinary);
-	}
-	add_precodes(&result->reading, thunks, result->thunk_names);
-	*ret = result;
+	add_precodes(reading, thunks, thunks->names.data);
+	*ret = STEAL(reading);
 	return NULL;
 }
 
@@ -322,7 +278,7 @@ static size_t count_stub_sections(const struct jit_scan *round)
 /* Counts the readings since the thunks were read. */
 static bool thunks_are_due(struct jit_reader *reader, const struct jit_scan *round, bool changed)
 {
-	if (!reader->known || count_stub_sections(round) != reader->stub_sections)
+	if (!reader->has_known || count_stub_sections(round) != reader->stub_sections)
 		return true;
 	return changed ? ++reader->changes >= changes_per_thunks
 		       : ++reader->quiet >= reader->quiet_wanted;
@@ -368,22 +324,8 @@ static struct sym_error *read_thunks(struct jit_reader *reader, const struct jit
 	return NULL;
 }
 
-/* Keeps the scan for the next reading and empties `round`. */
-static struct sym_error *jit_reader_keep_scan(struct jit_reader *reader, struct jit_scan *round)
-{
-	struct jit_scan *kept = malloc(sizeof(*kept));
-
-	if (!kept)
-		return &sym_error_no_memory;
-	*kept = *round;
-	*round = (struct jit_scan){ 0 };
-	forget_known(reader);
-	reader->known = kept;
-	return NULL;
-}
-
 static struct sym_error *read_round(struct jit_reader *reader, uint32_t flags,
-				    struct result **result_ret)
+				    struct jit_reading **ret)
 {
 	const struct jit_tools tools = {
 		.memory = reader->memory,
@@ -395,7 +337,8 @@ static struct sym_error *read_round(struct jit_reader *reader, uint32_t flags,
 	};
 	struct jit_scan round;
 	bool changed;
-	struct sym_error *error = jit_scan_read(&tools, reader->known, &round, &changed);
+	struct sym_error *error =
+		jit_scan_read(&tools, reader->has_known ? &reader->known : NULL, &round, &changed);
 
 	if (error)
 		return error;
@@ -406,35 +349,35 @@ static struct sym_error *read_round(struct jit_reader *reader, uint32_t flags,
 		error = auxiliary_symbols_read(reader->memory, &reader->auxiliary_layout,
 					       &reader->functions);
 	if (!error && (changed || flags & JIT_READ_UNCHANGED))
-		error = make_result(&tools, &round, &reader->thunks, &reader->functions, flags,
-				    result_ret);
-	if (!error)
-		error = jit_reader_keep_scan(reader, &round);
-	jit_scan_deinit(&round);
-	return error;
+		error = make_reading(reader, &round, flags, ret);
+	if (error) {
+		jit_scan_deinit(&round);
+		return error;
+	}
+	/* It is kept for the next reading. */
+	jit_scan_deinit(&reader->known);
+	reader->known = round;
+	reader->has_known = true;
+	return NULL;
 }
 
 struct sym_error *jit_reader_read(struct jit_reader *reader, uint32_t flags,
 				  struct jit_reading **ret)
 {
 	struct remote_memory_cost before = *remote_memory_cost(reader->memory), after;
-	struct result *result = NULL;
-	struct sym_error *error = read_round(reader, flags, &result);
+	struct jit_reading *reading = NULL;
+	struct sym_error *error = read_round(reader, flags, &reading);
 
-	if (error) {
-		if (result)
-			jit_reading_destroy(&result->reading);
+	if (error)
 		return error;
-	}
-	*ret = NULL;
-	if (!result)
+	*ret = reading;
+	if (!reading)
 		return NULL;
 	after = *remote_memory_cost(reader->memory);
-	result->reading.cost = (struct remote_memory_cost){
+	reading->cost = (struct remote_memory_cost){
 		.calls = after.calls - before.calls,
 		.bytes = after.bytes - before.bytes,
 		.unreadable_pages = after.unreadable_pages - before.unreadable_pages,
 	};
-	*ret = &result->reading;
 	return NULL;
 }

@@ -68,6 +68,7 @@ struct jit_reading {
 
 /*
  * Reads everything at first; later only what is new or may have been replaced.
+ * The names of a result live until the next reading, and no longer than the reader.
  * *ret is NULL when nothing has changed since the previous reading.
  * STUBS and PRECODES must be the same in all calls.
  */

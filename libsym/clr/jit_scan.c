@@ -4,8 +4,8 @@
  *
  * Each block passes stages: head, header, description, name, tier. A stage reads one thing, which
  * may not be cached yet.
- * run_stage() lets all tasks try a stage, fetches everything that was requested in one go, and
- * tries the rest again.
+ * look_at_all() lets all tasks pass as many stages as they can, fetches everything that was
+ * requested in one go, and tries the rest again.
  * So ten thousand blocks need a few dozen system calls.
  *
  * A first scan takes over what the previous one saw of immutable code (take_over()).
@@ -24,6 +24,7 @@
 /* A look in progress. */
 struct task {
 	size_t index;    /* of block and look */
+	size_t stage;    /* the next one */
 	uint64_t header; /* of the code */
 	struct method_description description;
 };
@@ -105,7 +106,7 @@ static enum stage_outcome look_at_name(const struct jit_tools *tools, struct jit
 				       struct task *task)
 {
 	struct look *look = &round->looks[task->index];
-	size_t offset = round->names->text.size_bytes;
+	size_t offset = round->names.size_bytes;
 	bool is_volatile;
 
 	if (!task->description.type) {
@@ -116,7 +117,7 @@ static enum stage_outcome look_at_name(const struct jit_tools *tools, struct jit
 			return outcome == METHOD_PENDING ? STAGE_PENDING
 							 : end_look(look, BLOCK_UNNAMED);
 	}
-	switch (methods_write_described(tools->methods, &task->description, &round->names->text,
+	switch (methods_write_described(tools->methods, &task->description, &round->names,
 					&is_volatile)) {
 	case METHOD_PENDING:
 		return STAGE_PENDING;
@@ -129,8 +130,8 @@ static enum stage_outcome look_at_name(const struct jit_tools *tools, struct jit
 	}
 	look->is_volatile |= is_volatile;
 	look->name_offset = offset;
-	look->name_bytes = (uint32_t)(round->names->text.size_bytes - offset);
-	buf_append_char(&round->names->text, '\0');
+	look->name_bytes = (uint32_t)(round->names.size_bytes - offset);
+	buf_append_char(&round->names, '\0');
 	if (methods_last_was_dynamic(tools->methods)) {
 		look->tier = methods_only_tier(&task->description);
 		return end_look(look, BLOCK_NAMED);
@@ -154,203 +155,93 @@ static enum stage_outcome look_at_tier(const struct jit_tools *tools, struct jit
 
 static struct sym_error *round_error(const struct jit_tools *tools, const struct jit_scan *round)
 {
-	if (round->names->text.failure != BUF_OK)
-		return sym_error_from_buf(&round->names->text, "names of jitted methods");
+	if (round->names.failure != BUF_OK)
+		return sym_error_from_buf(&round->names, "names of jitted methods");
 	return types_error(tools->types);
 }
 
 /*
- * The next looks. Their number is bounded so that what one stage loads is still in the CPU caches
- * for the next stage.
+ * Lets each task pass as many stages as the cache allows. Returns how many wait; they are at the
+ * front.
  */
-struct tasks {
-	struct task *items;
-	size_t capacity;
-	size_t next_block; /* the first one without a task */
-	uint32_t *left;    /* tasks that are not finished */
-	size_t left_count;
-	uint32_t *passed; /* room for as many: tasks that have passed the present stage */
-};
-
-static const size_t usual_tasks = 2048;
-/* A large process is read in at most so many parts, each with its own system calls. */
-static const size_t most_parts = 16;
-
-/* Tries the stage for the waiting tasks. Returns how many still wait; they are at the front. */
-static size_t try_stage(const struct jit_tools *tools, struct jit_scan *round, struct tasks *tasks,
-			stage_fn *stage, size_t waiting, size_t *passed)
-{
-	struct task *items = tasks->items;
-	uint32_t *left = tasks->left;
-	size_t still = 0;
-
-	for (size_t i = 0; i < waiting; i++) {
-		uint32_t at = left[i];
-
-		switch (stage(tools, round, &items[at])) {
-		case STAGE_PENDING:
-			left[still++] = at;
-			break;
-		case STAGE_PASSED:
-			tasks->passed[(*passed)++] = at;
-			break;
-		case STAGE_LAST:
-			break;
-		}
-	}
-	return still;
-}
-
-/* Runs one stage for every task. A finished task skips the following stages. */
-static struct sym_error *run_stage(const struct jit_tools *tools, struct jit_scan *round,
-				   struct tasks *tasks, stage_fn *stage)
-{
-	size_t waiting = tasks->left_count, passed = 0;
-	uint32_t *left = tasks->left;
-
-	for (unsigned int i = 0; waiting; i++) {
-		bool again;
-		/* Also fetches what the stage before requested for this one. */
-		struct sym_error *error = remote_memory_fetch(tools->memory, &again);
-
-		if (error)
-			return error;
-		if (i && !again)
-			break;
-		if (i == LIMIT_REMOTE_ROUNDS)
-			return sym_error_create(SYM_ERROR_LIMIT,
-						"the runtime's structures have no end");
-		waiting = try_stage(tools, round, tasks, stage, waiting, &passed);
-		error = round_error(tools, round);
-		if (error)
-			return error;
-	}
-	for (size_t i = 0; i < waiting; i++)
-		round->looks[tasks->items[left[i]].index].state = BLOCK_UNNAMED;
-	tasks->left = tasks->passed;
-	tasks->left_count = passed;
-	tasks->passed = left;
-	return NULL;
-}
-
-static struct sym_error *tasks_create(const struct jit_scan *round, struct tasks *tasks)
-{
-	size_t count = round->map.block_count / most_parts + 1;
-
-	tasks->capacity = count > usual_tasks ? count : usual_tasks;
-	tasks->items = malloc(tasks->capacity * sizeof(*tasks->items));
-	tasks->left = malloc(tasks->capacity * sizeof(*tasks->left));
-	tasks->passed = malloc(tasks->capacity * sizeof(*tasks->passed));
-	return tasks->items && tasks->left && tasks->passed ? NULL : &sym_error_no_memory;
-}
-
-static void tasks_free(struct tasks *tasks)
-{
-	free(tasks->items);
-	free(tasks->left);
-	free(tasks->passed);
-}
-
-/* Makes tasks of the next pending blocks; false when there are none. */
-static bool tasks_next(const struct jit_tools *tools, const struct jit_scan *round,
-		       struct tasks *tasks)
-{
-	size_t i, count = 0;
-
-	for (i = tasks->next_block; i < round->map.block_count && count < tasks->capacity; i++) {
-		uint64_t head = round->map.blocks[i].start_address - 8;
-
-		if (round->looks[i].state != BLOCK_PENDING)
-			continue;
-		tasks->items[count].index = i;
-		tasks->left[count] = (uint32_t)count;
-		count++;
-		remote_want(tools->memory, head, 8);
-	}
-	tasks->next_block = i;
-	tasks->left_count = count;
-	return count;
-}
-
-/* Runs all stages for all tasks. */
-static struct sym_error *run_stages(const struct jit_tools *tools, struct jit_scan *round,
-				    struct tasks *tasks)
+static size_t run_stages(const struct jit_tools *tools, struct jit_scan *round, struct task *tasks,
+			 size_t count)
 {
 	static stage_fn *const stages[] = {
 		look_at_head, look_at_header, look_at_description, look_at_name, look_at_tier,
 	};
-	struct sym_error *error = NULL;
+	size_t waiting = 0;
 
-	for (size_t i = 0; !error && i < sizeof(stages) / sizeof(stages[0]); i++) {
-		error = run_stage(tools, round, tasks, stages[i]);
-		if (!error && stages[i] == look_at_description)
-			error = types_read_wanted(tools->types);
+	for (size_t i = 0; i < count; i++) {
+		enum stage_outcome outcome;
+
+		while ((outcome = stages[tasks[i].stage](tools, round, &tasks[i])) == STAGE_PASSED)
+			tasks[i].stage++;
+		if (outcome == STAGE_PENDING)
+			tasks[waiting++] = tasks[i];
+	}
+	return waiting;
+}
+
+/* Looks at blocks until nothing more can be read. */
+static struct sym_error *finish_tasks(const struct jit_tools *tools, struct jit_scan *round,
+				      struct task *tasks, size_t count)
+{
+	bool again = true;
+
+	for (unsigned int i = 0; count && again; i++) {
+		struct sym_error *error;
+
+		if (i == LIMIT_REMOTE_ROUNDS)
+			return sym_error_create(SYM_ERROR_LIMIT,
+						"the runtime's structures have no end");
+		count = run_stages(tools, round, tasks, count);
+		error = round_error(tools, round);
+		if (!error)
+			error = remote_memory_fetch(tools->memory, &again);
+		if (error)
+			return error;
+	}
+	for (size_t i = 0; i < count; i++)
+		round->looks[tasks[i].index].state = BLOCK_UNNAMED;
+	return NULL;
+}
+
+/* Looks at all pending blocks of a scan, so many at a time. */
+static struct sym_error *look_at_all(const struct jit_tools *tools, struct jit_scan *round)
+{
+	const size_t most = 1 << 14;
+	struct task *tasks AUTO_FREE = calloc(most, sizeof(*tasks));
+	struct sym_error *error = tasks ? NULL : &sym_error_no_memory;
+
+	for (size_t i = 0; !error && i < round->map.block_count;) {
+		size_t count = 0;
+
+		for (; i < round->map.block_count && count < most; i++)
+			if (round->looks[i].state == BLOCK_PENDING)
+				tasks[count++] = (struct task){ .index = i };
+		error = finish_tasks(tools, round, tasks, count);
 	}
 	return error;
 }
 
-/* Looks at all pending blocks of a scan. */
-static struct sym_error *look_at_all(const struct jit_tools *tools, struct jit_scan *round)
+/* Starts a scan with an empty cache. */
+static struct sym_error *round_begin(const struct jit_tools *tools, bool is_second,
+				     struct jit_scan *round)
 {
-	struct tasks tasks = { 0 };
-	struct sym_error *error = tasks_create(round, &tasks);
-
-	while (!error && tasks_next(tools, round, &tasks))
-		error = run_stages(tools, round, &tasks);
-	tasks_free(&tasks);
-	return error;
-}
-
-static struct jit_names *jit_names_create(void)
-{
-	struct jit_names *names = malloc(sizeof(*names));
-
-	if (!names)
-		return NULL;
-	atomic_init(&names->users, 1);
-	buf_init(&names->text, LIMIT_INDEX_NAME_BYTES);
-	return names;
-}
-
-struct jit_names *jit_names_share(struct jit_names *names)
-{
-	atomic_fetch_add(&names->users, 1);
-	return names;
-}
-
-void jit_names_release(struct jit_names *names)
-{
-	if (!names || atomic_fetch_sub(&names->users, 1) != 1)
-		return;
-	buf_deinit(&names->text);
-	free(names);
-}
-
-/*
- * Starts a scan with an empty cache. The second scan covers only those heaps of `first` that need
- * it.
- */
-static struct sym_error *round_begin(const struct jit_tools *tools, const struct code_map *first,
-				     const bool *is_wanted, struct jit_scan *round)
-{
-	const size_t usual_name_bytes = 160;
 	struct sym_error *error;
 
-	*round = (struct jit_scan){ .names = jit_names_create() };
-	if (!round->names)
-		return &sym_error_no_memory;
+	*round = (struct jit_scan){ 0 };
+	buf_init(&round->names, LIMIT_INDEX_NAME_BYTES);
 	remote_memory_forget(tools->memory);
 	types_forget(tools->types);
-	if (first)
+	if (is_second)
 		modules_forget_volatile(tools->modules);
 	else
 		modules_forget_small(tools->modules);
-	error = code_map_read(tools->memory, tools->layout, first, is_wanted, &round->map);
+	error = code_map_read(tools->memory, tools->layout, &round->map);
 	if (error)
 		return error;
-	/* Too much room costs nothing until it is used; moving the names would cost time. */
-	if (!first && round->map.block_count < LIMIT_INDEX_NAME_BYTES / usual_name_bytes / 4)
-		buf_reserve(&round->names->text, round->map.block_count * usual_name_bytes);
 	round->looks = calloc(round->map.block_count + 1, sizeof(*round->looks));
 	return round->looks ? NULL : &sym_error_no_memory;
 }
@@ -366,8 +257,8 @@ static bool is_same_look(const struct jit_scan *a, const struct look *left,
 	       left->method.method_desc == right->method.method_desc &&
 	       left->method.size_bytes == right->method.size_bytes &&
 	       left->name_bytes == right->name_bytes &&
-	       !memcmp(a->names->text.data + left->name_offset,
-		       b->names->text.data + right->name_offset, left->name_bytes);
+	       !memcmp(a->names.data + left->name_offset, b->names.data + right->name_offset,
+		       left->name_bytes);
 }
 
 /*
@@ -397,10 +288,9 @@ static void copy_look(struct jit_scan *to, struct look *look, const struct jit_s
 	*look = *source;
 	if (source->state != BLOCK_NAMED)
 		return;
-	look->name_offset = to->names->text.size_bytes;
-	buf_append(&to->names->text, from->names->text.data + source->name_offset,
-		   source->name_bytes);
-	buf_append_char(&to->names->text, '\0');
+	look->name_offset = to->names.size_bytes;
+	buf_append(&to->names, from->names.data + source->name_offset, source->name_bytes);
+	buf_append_char(&to->names, '\0');
 }
 
 static bool is_of_like_section(const struct jit_scan *a, size_t left, const struct jit_scan *b,
@@ -477,16 +367,6 @@ static bool any_wants_second_look(const struct jit_scan *round)
 	return false;
 }
 
-static bool *mark_sections(const struct jit_scan *round)
-{
-	bool *is_wanted = calloc(round->map.section_count + 1, sizeof(*is_wanted));
-
-	for (size_t i = 0; is_wanted && i < round->map.block_count; i++)
-		if (wants_second_look(&round->looks[i]))
-			is_wanted[round->map.blocks[i].section] = true;
-	return is_wanted;
-}
-
 /* Marks only those blocks that need a second look. */
 static void mark_second(const struct jit_scan *first, const size_t *partners,
 			struct jit_scan *second)
@@ -531,13 +411,9 @@ static void jit_scan_settle(struct jit_scan *first, const struct jit_scan *secon
 static struct sym_error *look_again(const struct jit_tools *tools, struct jit_scan *first)
 {
 	size_t *partners AUTO_FREE = NULL;
-	bool *is_wanted AUTO_FREE = mark_sections(first);
 	struct jit_scan second;
-	struct sym_error *error;
+	struct sym_error *error = round_begin(tools, true, &second);
 
-	if (!is_wanted)
-		return &sym_error_no_memory;
-	error = round_begin(tools, &first->map, is_wanted, &second);
 	if (!error) {
 		partners = pair_blocks(first, &second);
 		error = partners ? NULL : &sym_error_no_memory;
@@ -558,8 +434,7 @@ void jit_scan_deinit(struct jit_scan *round)
 {
 	code_map_deinit(&round->map);
 	free(round->looks);
-	jit_names_release(round->names);
-	round->names = NULL;
+	buf_deinit(&round->names);
 	round->looks = NULL;
 }
 
@@ -591,7 +466,7 @@ struct sym_error *jit_scan_read(const struct jit_tools *tools, const struct jit_
 				struct jit_scan *ret, bool *changed_ret)
 {
 	struct jit_scan round;
-	struct sym_error *error = round_begin(tools, NULL, NULL, &round);
+	struct sym_error *error = round_begin(tools, false, &round);
 
 	if (!error)
 		error = read_beside(tools, known, &round, changed_ret);

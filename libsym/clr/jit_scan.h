@@ -10,8 +10,6 @@
 #ifndef LIBSYM_CLR_JIT_SCAN_H
 #define LIBSYM_CLR_JIT_SCAN_H
 
-#include <stdatomic.h>
-
 #include "libsym/base/buf.h"
 #include "libsym/clr/code_heap.h"
 #include "libsym/clr/method_desc.h"
@@ -49,20 +47,10 @@ struct look {
 	bool is_settled;   /* and it cannot change any more */
 };
 
-/* The names of a scan. They live as long as the scan and all other users. */
-struct jit_names {
-	atomic_uint users;
-	struct buf text;
-};
-
-/* Adds a user. jit_names_release() may be called by any thread. */
-struct jit_names *jit_names_share(struct jit_names *names);
-void jit_names_release(struct jit_names *names);
-
 struct jit_scan {
 	struct code_map map;
 	struct look *looks; /* one for each block of the map */
-	struct jit_names *names;
+	struct buf names;
 };
 
 /*

@@ -360,7 +360,7 @@ enum method_outcome methods_describe(struct methods *methods, uint64_t method_de
 	if (method_desc & 7 || !read_description(methods, method_desc, ret))
 		return remote_state(methods->memory) == REMOTE_PENDING ? METHOD_PENDING
 								       : METHOD_BAD;
-	ret->wanted = types_want(methods->types, ret->method_table);
+	remote_want(methods->memory, ret->method_table, methods->layout->method_table.read_bytes);
 	if (ret->code_data)
 		remote_want(methods->memory, ret->code_data + methods->tiers->versioning_state,
 			    sizeof(uint64_t));
@@ -375,13 +375,11 @@ enum method_outcome methods_find_row(struct methods *methods,
 	remote_begin(methods->memory);
 	description->name = NULL;
 	description->is_added = false;
-	description->type = description->wanted && description->wanted->owner
-				    ? description->wanted
-				    : types_get(methods->types, description->method_table);
+	description->type = types_get(methods->types, description->method_table);
 	if (!description->type && remote_state(methods->memory) == REMOTE_PENDING)
 		return METHOD_PENDING;
 	if (!description->type) {
-		description->is_added = description->wanted && description->wanted->is_added;
+		description->is_added = types_lack_type(methods->types, description->method_table);
 		return METHOD_BAD;
 	}
 	if (description->classification == CLASS_DYNAMIC ||

@@ -34,7 +34,6 @@ struct method_description {
 	uint32_t rid;
 	uint16_t slot, flags3;
 	uint8_t classification;
-	const struct type *wanted; /* from types_want() */
 	/* From the module; for methods with a row only. */
 	const struct type *type;
 	bool is_added; /* the image lacks its row */
@@ -42,10 +41,7 @@ struct method_description {
 	struct metadata_blob signature;
 };
 
-/*
- * Reads the MethodDesc, and requests its type for types_read_wanted() and the start of its
- * versions.
- */
+/* Reads the MethodDesc, and requests the start of its type and of its versions. */
 enum method_outcome methods_describe(struct methods *methods, uint64_t method_desc,
 				     struct method_description *ret);
 

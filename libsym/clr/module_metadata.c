@@ -18,6 +18,7 @@
 
 #include "libsym/base/address_table.h"
 #include "libsym/base/huge_memory.h"
+#include "libsym/clr/module_place.h"
 #include "libsym/limits.h"
 
 enum step {
@@ -28,33 +29,15 @@ enum step {
 
 #define MAX_STREAMS 16
 
-/* Memory of huge pages for the copies of several modules, one after another. */
-struct room {
-	struct room *next;
-	uint8_t *bytes;
-	size_t used_bytes, size_bytes;
-	size_t users; /* copies in it that are in use */
-};
-
-static const size_t usual_room_bytes = (size_t)8 << 20;
-
-/* Where a PE image lies in memory. */
-struct pe_place {
-	uint64_t base;
-	uint32_t size_bytes;
-	bool is_mapped;    /* by rva; else flat, by file offset */
-	uint64_t sections; /* address of the section table */
-	uint32_t section_count;
-};
-
 struct entry {
-	struct module module;  /* first: an entry is found by it */
-	struct pe_place image; /* empty when the module has none */
+	struct module module;      /* first: an entry is found by it */
+	struct module_place place; /* of its image */
+	uint64_t sections;         /* address of the image's section table */
+	uint32_t section_count;
 	enum step step;
 	uint64_t metadata_address;
 	size_t metadata_bytes;
-	struct room *room;
-	uint8_t *bytes; /* the copy, in `room` */
+	uint8_t *bytes; /* the copy */
 	size_t copy_bytes;
 	struct metadata *metadata;
 	struct part {
@@ -73,9 +56,7 @@ struct modules {
 	struct entry *entries;
 	struct address_table table; /* entries by address */
 	struct entry *last;
-	struct room *rooms; /* the one in use first */
-	uint64_t rooms_bytes;
-	bool is_wanted; /* some entry may be pending */
+	uint64_t copies_bytes;
 	bool any_editable;
 	bool no_memory;
 };
@@ -96,60 +77,13 @@ struct sym_error *modules_create(struct remote_memory *memory, const struct layo
 	return NULL;
 }
 
-static struct room *room_create(size_t size_bytes)
-{
-	struct room *room = calloc(1, sizeof(*room));
-
-	if (!room)
-		return NULL;
-	room->size_bytes = size_bytes > usual_room_bytes ? size_bytes : usual_room_bytes;
-	room->bytes = huge_memory_allocate(room->size_bytes);
-	if (room->bytes)
-		return room;
-	free(room);
-	return NULL;
-}
-
-/* Reserves room for the copy of a module; false when out of memory. */
-static bool room_take(struct modules *modules, struct entry *entry)
-{
-	size_t size_bytes = (entry->copy_bytes + 63) & ~(size_t)63;
-	struct room *room = modules->rooms;
-
-	if (!room || size_bytes > room->size_bytes - room->used_bytes) {
-		room = room_create(size_bytes);
-		if (!room)
-			return false;
-		room->next = modules->rooms;
-		modules->rooms = room;
-		modules->rooms_bytes += room->size_bytes;
-	}
-	entry->room = room;
-	entry->bytes = room->bytes + room->used_bytes;
-	room->used_bytes += size_bytes;
-	room->users++;
-	return true;
-}
-
-static void room_leave(struct modules *modules, struct room *room)
-{
-	struct room **link = &modules->rooms;
-
-	if (!room || --room->users)
-		return;
-	while (*link != room)
-		link = &(*link)->next;
-	*link = room->next;
-	modules->rooms_bytes -= room->size_bytes;
-	free(room->bytes);
-	free(room);
-}
-
 static void entry_destroy(struct modules *modules, struct entry *entry)
 {
 	signature_names_destroy(entry->module.names);
 	metadata_close(entry->metadata);
-	room_leave(modules, entry->room);
+	if (entry->bytes)
+		modules->copies_bytes -= entry->copy_bytes;
+	free(entry->bytes);
 	free(entry);
 }
 
@@ -221,14 +155,14 @@ struct sym_error *modules_error(const struct modules *modules)
 /* ---- where the metadata is ------------------------------------------------------ */
 
 /* Address of an rva; 0 when no section contains it. */
-static uint64_t rva_address(struct remote_memory *memory, const struct pe_place *pe, uint32_t rva,
+static uint64_t rva_address(struct remote_memory *memory, const struct entry *entry, uint32_t rva,
 			    uint32_t size_bytes)
 {
-	if (!pe->is_mapped) {
+	if (!entry->place.is_mapped) {
 		uint32_t i;
 
-		for (i = 0; i < pe->section_count && remote_state(memory) == REMOTE_OK; i++) {
-			uint64_t section = pe->sections + 40 * (uint64_t)i;
+		for (i = 0; i < entry->section_count && remote_state(memory) == REMOTE_OK; i++) {
+			uint64_t section = entry->sections + 40 * (uint64_t)i;
 			uint32_t start = remote_u32(memory, section + 12);
 			uint32_t raw_bytes = remote_u32(memory, section + 16);
 			uint32_t raw_offset = remote_u32(memory, section + 20);
@@ -240,81 +174,66 @@ static uint64_t rva_address(struct remote_memory *memory, const struct pe_place 
 			rva = raw_offset + (rva - start);
 			break;
 		}
-		if (i == pe->section_count)
+		if (i == entry->section_count)
 			return 0;
 	}
-	if (rva > pe->size_bytes || size_bytes > pe->size_bytes - rva)
+	if (rva > entry->place.size_bytes || size_bytes > entry->place.size_bytes - rva)
 		return 0;
-	return pe->base + rva;
+	return entry->place.base + rva;
 }
 
 uint64_t module_rva_address(struct remote_memory *memory, const struct module *module, uint32_t rva,
 			    uint32_t size_bytes)
 {
-	const struct entry *entry = (const struct entry *)module;
-
-	return rva_address(memory, &entry->image, rva, size_bytes);
+	return rva_address(memory, (const struct entry *)module, rva, size_bytes);
 }
 
 /* Finds the metadata of a PE image in memory; false with the state set. */
-static bool locate_in_pe(struct remote_memory *memory, struct pe_place *pe, struct entry *entry)
+static bool locate_in_pe(struct remote_memory *memory, struct entry *entry)
 {
-	uint64_t header = pe->base + remote_u32(memory, pe->base + 0x3c);
+	uint64_t base = entry->place.base, header = base + remote_u32(memory, base + 0x3c);
 	uint16_t optional_bytes = remote_u16(memory, header + 20);
 	uint16_t magic = remote_u16(memory, header + 24);
 	uint64_t directories = header + 24 + (magic == 0x20b ? 112 : 96);
 	uint64_t cli;
 	uint32_t size_bytes;
 
-	if (remote_state(memory) != REMOTE_OK || remote_u16(memory, pe->base) != 0x5a4d ||
+	if (remote_state(memory) != REMOTE_OK || remote_u16(memory, base) != 0x5a4d ||
 	    remote_u32(memory, header) != 0x4550 || (magic != 0x20b && magic != 0x10b))
 		return false;
-	pe->section_count = remote_u16(memory, header + 6);
-	pe->sections = header + 24 + optional_bytes;
-	cli = rva_address(memory, pe, remote_u32(memory, directories + 14 * 8), 72);
+	entry->section_count = remote_u16(memory, header + 6);
+	entry->sections = header + 24 + optional_bytes;
+	cli = rva_address(memory, entry, remote_u32(memory, directories + 14 * 8), 72);
 	if (!cli)
 		return false;
 	size_bytes = remote_u32(memory, cli + 12);
-	entry->metadata_address = rva_address(memory, pe, remote_u32(memory, cli + 8), size_bytes);
+	entry->metadata_address =
+		rva_address(memory, entry, remote_u32(memory, cli + 8), size_bytes);
 	entry->metadata_bytes = size_bytes;
 	return remote_state(memory) == REMOTE_OK && entry->metadata_address;
 }
 
-/* In Module.Flags (Loader.md of the data contracts): EditAndContinue, DEBUGGER_ALLOW_JIT_OPTS_PRIV.
- */
-static const uint32_t is_editable = 0x8;
+/* In Module.Flags (Loader.md of the data contracts): DEBUGGER_ALLOW_JIT_OPTS_PRIV. */
 static const uint32_t may_be_optimized = 0x800;
 
 static bool module_metadata_locate(struct modules *modules, struct entry *entry)
 {
 	const struct layout *layout = modules->layout;
 	struct remote_memory *memory = modules->memory;
-	uint64_t module = entry->module.address, dynamic, place, assembly;
+	uint64_t module = entry->module.address;
 	uint32_t flags = remote_u32(memory, module + layout->module.flags);
-	struct pe_place *image = &entry->image;
+	uint64_t dynamic = remote_u64(memory, module + layout->module.dynamic_metadata);
 
-	assembly = remote_u64(memory, module + layout->module.assembly);
-	entry->module.is_volatile =
-		remote_u8(memory, assembly + layout->assembly.is_collectible) != 0;
-	entry->module.is_unoptimized = !(flags & may_be_optimized);
-	place = remote_u64(memory, module + layout->module.pe_assembly);
-	if (place)
-		place = remote_u64(memory, place + layout->pe_assembly.image);
-	if (place)
-		place = remote_u64(memory, place + layout->pe_image.loaded_layout);
-	dynamic = remote_u64(memory, module + layout->module.dynamic_metadata);
+	module_place_read(memory, layout, module, &entry->place);
 	if (remote_state(memory) != REMOTE_OK)
 		return false;
-	modules->any_editable |= (flags & is_editable) != 0;
-	if (place) {
-		image->base = remote_u64(memory, place + layout->pe_image_layout.base);
-		image->size_bytes = remote_u32(memory, place + layout->pe_image_layout.size_bytes);
-		image->is_mapped = remote_u32(memory, place + layout->pe_image_layout.flags) & 1;
-		return remote_state(memory) == REMOTE_OK && locate_in_pe(memory, image, entry);
-	}
+	entry->module.is_volatile = entry->place.is_collectible || !entry->place.base;
+	entry->module.is_unoptimized = !(flags & may_be_optimized);
+	modules->any_editable |= entry->place.is_editable;
+	if (entry->place.base)
+		return locate_in_pe(memory, entry);
 	if (!dynamic)
 		return false;
-	entry->module.is_volatile = true;
 	entry->metadata_address = dynamic + layout->dynamic_metadata.data;
 	entry->metadata_bytes = remote_u32(memory, dynamic + layout->dynamic_metadata.size_bytes);
 	return remote_state(memory) == REMOTE_OK;
@@ -377,10 +296,12 @@ static bool plan_copy(struct remote_memory *memory, struct entry *entry)
 /* The copy has the root first, then one stream after the other. */
 static void begin_copy(struct modules *modules, struct entry *entry)
 {
-	if (!room_take(modules, entry)) {
+	entry->bytes = huge_memory_allocate(entry->copy_bytes);
+	if (!entry->bytes) {
 		modules->no_memory = true;
 		return;
 	}
+	modules->copies_bytes += entry->copy_bytes;
 	for (size_t i = 0; i < entry->part_count; i++) {
 		struct part *part = &entry->parts[i];
 
@@ -468,10 +389,10 @@ static void module_metadata_advance(struct modules *modules, struct entry *entry
 	struct remote_memory *memory = modules->memory;
 
 	if (entry->step == STEP_LOCATE) {
-		bool good = module_metadata_locate(modules, entry) && entry->metadata_bytes >= 20 &&
-			    entry->metadata_bytes <= max_metadata_bytes &&
-			    plan_copy(memory, entry) &&
-			    modules->rooms_bytes + entry->copy_bytes <= LIMIT_METADATA_COPIES_BYTES;
+		bool good =
+			module_metadata_locate(modules, entry) && entry->metadata_bytes >= 20 &&
+			entry->metadata_bytes <= max_metadata_bytes && plan_copy(memory, entry) &&
+			modules->copies_bytes + entry->copy_bytes <= LIMIT_METADATA_COPIES_BYTES;
 
 		entry->asked_in = remote_memory_round(memory);
 		if (remote_state(memory) == REMOTE_PENDING)
@@ -503,43 +424,5 @@ const struct module *modules_get(struct modules *modules, uint64_t address)
 		return &entry->module;
 	if (remote_state(modules->memory) == REMOTE_OK)
 		remote_set_unreadable(modules->memory);
-	return NULL;
-}
-
-void modules_want(struct modules *modules, uint64_t address)
-{
-	struct entry *entry = find_or_add(modules, address);
-
-	if (!entry || entry->step != STEP_LOCATE || entry->asked_in != UINT64_MAX)
-		return;
-	remote_want(modules->memory, address + modules->layout->module.assembly, sizeof(uint64_t));
-	modules->is_wanted = true;
-}
-
-struct sym_error *modules_read_wanted(struct modules *modules)
-{
-	for (unsigned int round = 0; modules->is_wanted; round++) {
-		struct sym_error *error;
-		bool again = false;
-
-		if (round == LIMIT_REMOTE_ROUNDS)
-			return sym_error_create(SYM_ERROR_LIMIT,
-						"the runtime's modules have no end");
-		error = remote_memory_fetch(modules->memory, &again);
-		if (error)
-			return error;
-		modules->is_wanted = false;
-		for (struct entry *entry = modules->entries; entry; entry = entry->next) {
-			if (entry->step == STEP_DONE)
-				continue;
-			remote_begin(modules->memory);
-			modules_get(modules, entry->module.address);
-			modules->is_wanted |= remote_state(modules->memory) == REMOTE_PENDING;
-		}
-		error = modules_error(modules);
-		if (error)
-			return error;
-		modules->is_wanted &= again;
-	}
 	return NULL;
 }

@@ -45,13 +45,6 @@ uint64_t module_rva_address(struct remote_memory *memory, const struct module *m
 			    uint32_t size_bytes);
 
 /*
- * Requests a module. modules_read_wanted() then reads all requested modules, with as many fetches
- * as needed.
- */
-void modules_want(struct modules *modules, uint64_t address);
-struct sym_error *modules_read_wanted(struct modules *modules);
-
-/*
  * True when a module has methods that no copied metadata has. Hot reload may add methods to a
  * module. A profiler may have added a row, which the image then lacks.
  */

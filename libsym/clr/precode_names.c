@@ -61,8 +61,7 @@ static void name_thunk(const struct jit_tools *tools, const struct jit_scan *rou
 
 	buf_append_string(&thunks->names, precode_prefix);
 	if (look)
-		buf_append(&thunks->names, round->names->text.data + look->name_offset,
-			   look->name_bytes);
+		buf_append(&thunks->names, round->names.data + look->name_offset, look->name_bytes);
 	else
 		outcome = methods_write_name(tools->methods, thunk->precode.method_desc,
 					     &thunks->names, &is_volatile);

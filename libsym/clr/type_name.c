@@ -40,7 +40,6 @@ static const size_t usual_block_bytes = 32768;
 
 struct entry {
 	struct type type;
-	struct entry *next_wanted;
 	enum {
 		TYPE_PENDING,
 		TYPE_READ,
@@ -55,7 +54,7 @@ struct types {
 	const struct layout *layout;
 	struct modules *modules;
 	struct block *blocks; /* the one in use first */
-	struct entry *last, *wanted;
+	struct entry *last;
 	struct address_table table;
 	struct buf names[MAX_DEPTH]; /* one for each nested type that is being read */
 	unsigned int depth;
@@ -88,7 +87,7 @@ void types_forget(struct types *types)
 		types->blocks = block->next;
 		free(block);
 	}
-	types->last = types->wanted = NULL;
+	types->last = NULL;
 	types->no_memory = false;
 	address_table_deinit(&types->table);
 }
@@ -374,82 +373,11 @@ const struct type *types_get(struct types *types, uint64_t address)
 	return NULL;
 }
 
-const struct type *types_want(struct types *types, uint64_t address)
+bool types_lack_type(const struct types *types, uint64_t address)
 {
-	size_t known = types->table.count;
-	struct entry *entry = address & 7 || !address ? NULL : find_or_add(types, address);
+	const struct entry *entry = address_table_find(&types->table, address);
 
-	if (!entry)
-		return NULL;
-	if (types->table.count != known) {
-		remote_want(types->memory, address, types->layout->method_table.read_bytes);
-		entry->next_wanted = types->wanted;
-		types->wanted = entry;
-	}
-	return &entry->type;
-}
-
-/* Fetches the modules of all requested types, and the next data of each type. */
-static struct sym_error *read_modules(struct types *types)
-{
-	const struct layout *layout = types->layout;
-	struct remote_memory *memory = types->memory;
-	bool again;
-	struct sym_error *error = remote_memory_fetch(memory, &again);
-
-	for (struct entry *entry = types->wanted; entry && !error; entry = entry->next_wanted) {
-		uint64_t address = entry->type.address, module, class_address;
-
-		remote_begin(memory);
-		module = remote_u64(memory, address + layout->method_table.module);
-		class_address =
-			remote_u64(memory, address + layout->method_table.class_or_canonical);
-		if (remote_state(memory) != REMOTE_OK)
-			continue;
-		modules_want(types->modules, module);
-		remote_want(memory,
-			    (class_address & ~(uint64_t)1) +
-				    (class_address & 1 ? layout->method_table.class_or_canonical
-						       : layout->ee_class.method_table),
-			    sizeof(uint64_t));
-	}
-	return error ? error : modules_read_wanted(types->modules);
-}
-
-struct sym_error *types_read_wanted(struct types *types)
-{
-	if (types->wanted) {
-		struct sym_error *error = read_modules(types);
-
-		if (error)
-			return error;
-	}
-	for (unsigned int round = 0; types->wanted; round++) {
-		struct entry **link = &types->wanted;
-		struct sym_error *error;
-		bool again;
-
-		if (round == LIMIT_REMOTE_ROUNDS)
-			return sym_error_create(SYM_ERROR_LIMIT, "the runtime's types have no end");
-		while (*link) {
-			struct entry *entry = *link;
-
-			remote_begin(types->memory);
-			types_get(types, entry->type.address);
-			if (remote_state(types->memory) == REMOTE_PENDING)
-				link = &entry->next_wanted;
-			else
-				*link = entry->next_wanted;
-		}
-		error = types_error(types);
-		if (!error && types->wanted)
-			error = remote_memory_fetch(types->memory, &again);
-		if (error)
-			return error;
-		if (types->wanted && !again)
-			types->wanted = NULL;
-	}
-	return NULL;
+	return entry && entry->type.is_added;
 }
 
 /* "Ret(A, B)", as TypeString writes it. */

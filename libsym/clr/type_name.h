@@ -39,15 +39,6 @@ void types_destroy(struct types *types);
 /* NULL: check remote_state(), as for modules_get(). It lives until types_forget(). */
 const struct type *types_get(struct types *types, uint64_t address);
 
-/*
- * Requests a type. types_read_wanted() then reads all requested types, with as many fetches as
- * needed.
- * The result is valid as soon as its `owner` is not NULL, until types_forget(). NULL: not a type.
- * Errors of types_read_wanted(): those of reading; LIMIT.
- */
-const struct type *types_want(struct types *types, uint64_t address);
-struct sym_error *types_read_wanted(struct types *types);
-
 /* Appends the name of a type handle; false with remote_state() set. */
 bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, bool *is_volatile);
 
@@ -57,6 +48,8 @@ bool types_write_handle(struct types *types, uint64_t handle, struct buf *out, b
  */
 uint64_t types_native_value(struct types *types, uint64_t handle);
 
+/* As modules_lack_row(), for a type that was asked for. */
+bool types_lack_type(const struct types *types, uint64_t address);
 /* As modules_lack_row(), for a method that belongs to the type. */
 bool types_lack_method(struct types *types, const struct type *type, uint32_t rid);
 

@@ -77,7 +77,7 @@ static void build(struct fake_memory *fake)
 static struct sym_error *read_map(struct remote_memory *memory, struct code_map *map)
 {
 	*map = (struct code_map){ 0 };
-	return code_map_read(memory, &layout, NULL, NULL, map);
+	return code_map_read(memory, &layout, map);
 }
 
 static enum code_block_kind read_block_by(const struct layout *by, struct remote_memory *memory,

@@ -414,7 +414,6 @@ static const char *tier_of(struct fixture *fixture, uint64_t method, uint64_t co
 	remote_memory_forget(fixture->memory);
 	while (methods_describe(fixture->methods, method, &description) == METHOD_PENDING)
 		cr_assert_null(remote_memory_fetch(fixture->memory, &again));
-	cr_assert_null(types_read_wanted(fixture->types));
 	while (methods_find_row(fixture->methods, &description) == METHOD_PENDING)
 		cr_assert_null(remote_memory_fetch(fixture->memory, &again));
 	while (outcome == METHOD_PENDING) {
