@@ -26,7 +26,7 @@ enum {
 	PAGE_MASK = 4095
 };
 
-/* Of a real machine: 20 MB. */
+/* Real machines have 20 MB. */
 static const size_t most_text_bytes = (size_t)256 << 20;
 
 const char kernel_source_own[] = "[kernel.kallsyms]";
