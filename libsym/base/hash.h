@@ -5,10 +5,13 @@
  *
  * An element type has a member `UT_hash_handle hh` and uses HASH_FIND, HASH_ADD_KEYPTR, HASH_DEL
  * and HASH_ITER directly. After an add, hash_added(element) is true if it is in the table.
- * HASH_DESTROY empties a table.
+ * HASH_DESTROY empties a table. hash_find_or_add() is for elements that begin with their `hh`.
  */
 #ifndef LIBSYM_BASE_HASH_H
 #define LIBSYM_BASE_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #define HASH_NONFATAL_OOM            1
 #define uthash_nonfatal_oom(element) ((element)->hh.tbl = NULL)
@@ -26,5 +29,13 @@
 			destroy(destroyed);                                                        \
 		}                                                                                  \
 	} while (0)
+
+/*
+ * The element with this key. If it is missing, adds one of `element_bytes` that is zero but for the
+ * key, which is `key_offset` bytes from its beginning. It is allocated with calloc(). `*head` is the
+ * table. `is_new_ret` may be NULL. Returns NULL and adds nothing if out of memory.
+ */
+void *hash_find_or_add(void **head, const void *key, size_t key_bytes, size_t key_offset,
+		       size_t element_bytes, bool *is_new_ret);
 
 #endif

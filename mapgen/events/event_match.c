@@ -26,6 +26,7 @@ struct key {
 
 /* One thread and name. */
 struct pair {
+	UT_hash_handle hh;
 	struct key key;
 	struct noted *hits;
 	size_t hit_count, hit_capacity;
@@ -33,7 +34,6 @@ struct pair {
 	size_t event_count, event_capacity, next;
 	bool is_resolved;
 	size_t matched;
-	UT_hash_handle hh;
 };
 
 struct event_match {
@@ -88,19 +88,10 @@ static struct pair *find(const struct event_match *match, int32_t tid, const cha
 
 static struct pair *find_or_add(struct event_match *match, int32_t tid, const char *tracepoint)
 {
-	struct pair *pair = find(match, tid, tracepoint);
+	struct key key = make_key(tid, tracepoint);
 
-	if (pair)
-		return pair;
-	pair = calloc(1, sizeof(*pair));
-	if (!pair)
-		return NULL;
-	pair->key = make_key(tid, tracepoint);
-	HASH_ADD(hh, match->pairs, key, sizeof(pair->key), pair);
-	if (hash_added(pair))
-		return pair;
-	free(pair);
-	return NULL;
+	return hash_find_or_add((void **)&match->pairs, &key, sizeof(key),
+				offsetof(struct pair, key), sizeof(struct pair), NULL);
 }
 
 static bool has_probe(const struct event_match *match, const char *tracepoint)

@@ -16,7 +16,6 @@ void event_rows_deinit(struct event_rows *rows)
 	HASH_ITER(hh, rows->table, row, next)
 	{
 		HASH_DEL(rows->table, row);
-		free(row->key);
 		free(row->note);
 		free(row);
 	}
@@ -59,40 +58,25 @@ const struct event_row *event_rows_look_up(const struct event_rows *rows, const 
 	return find(rows, &key);
 }
 
-static struct event_row *add_row(struct event_rows *rows, const struct key *key)
-{
-	struct event_row *row = calloc(1, sizeof(*row));
-
-	if (!row)
-		return NULL;
-	row->key = malloc(key->bytes);
-	if (row->key) {
-		memcpy(row->key, key->text, key->bytes);
-		row->key_bytes = key->bytes;
-		row->name = row->key;
-		row->detail = row->key + key->name_bytes + 1;
-		HASH_ADD_KEYPTR(hh, rows->table, row->key, row->key_bytes, row);
-		if (hash_added(row)) {
-			rows->count++;
-			return row;
-		}
-	}
-	free(row->key);
-	free(row);
-	return NULL;
-}
-
 struct sym_error *event_rows_find(struct event_rows *rows, const char *name, const char *detail,
 				  struct event_row **ret)
 {
+	struct event_row *row;
 	struct key key;
 
 	make_key(name, detail, &key);
 	*ret = find(rows, &key);
 	if (*ret || rows->count >= MOST_ROWS)
 		return NULL;
-	*ret = add_row(rows, &key);
-	return *ret ? NULL : &sym_error_no_memory;
+	*ret = row = hash_find_or_add((void **)&rows->table, key.text, key.bytes,
+				      offsetof(struct event_row, key), sizeof(*row) + key.bytes,
+				      NULL);
+	if (!row)
+		return &sym_error_no_memory;
+	rows->count++;
+	row->name = row->key;
+	row->detail = row->key + key.name_bytes + 1;
+	return NULL;
 }
 
 void event_row_add(struct event_row *row, uint64_t weight)

@@ -13,14 +13,13 @@
 #include "libsym/error.h"
 
 struct event_row {
+	UT_hash_handle hh;
 	const char *name, *detail;
 	uint64_t count, weight, longest;
 	uint64_t extra[2]; /* as the table's owner says */
 	double last, least, most, sum;
 	char *note; /* a unit, a message; heap, NULL: none */
-	char *key;
-	size_t key_bytes;
-	UT_hash_handle hh;
+	char key[];
 };
 
 struct event_rows {

@@ -93,16 +93,14 @@ bool fixup_known_file(const struct fixup_plan *plan, const char *key, uint32_t *
 
 void fixup_remember_file(struct fixup_plan *plan, const char *key, uint32_t standin)
 {
-	size_t bytes = strlen(key) + 1;
-	struct planned_file *file = malloc(sizeof(*file) + bytes);
+	size_t bytes = strlen(key);
+	struct planned_file *file =
+		hash_find_or_add((void **)&plan->files, key, bytes,
+				 offsetof(struct planned_file, key), sizeof(*file) + bytes, NULL);
 
-	if (!file)
-		return; /* it is then made again */
-	memcpy(file->key, key, bytes);
-	file->standin = standin;
-	HASH_ADD_KEYPTR(hh, plan->files, file->key, bytes - 1, file);
-	if (!hash_added(file))
-		free(file);
+	/* Without memory it is made again. */
+	if (file)
+		file->standin = standin;
 }
 
 /* From the start of the first symbol to the end of the last. */

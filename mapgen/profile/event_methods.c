@@ -38,23 +38,23 @@ struct process_key {
 };
 
 struct known_process {
+	UT_hash_handle hh;
 	int32_t pid;
 	unsigned int number; /* of its line */
-	UT_hash_handle hh;
 };
 
 struct known_module {
+	UT_hash_handle hh;
 	struct process_key key;
 	unsigned int number, process; /* of their lines */
 	bool is_elf;                  /* a mapping, by its id */
 	char *path;
-	UT_hash_handle hh;
 };
 
 /* Was it loaded while the stream ran? */
 struct known_method {
-	struct process_key key;
 	UT_hash_handle hh;
+	struct process_key key;
 };
 
 /* A module's line may come after its methods' lines, so they refer to it by id until the end. */
@@ -101,46 +101,33 @@ void event_methods_destroy(struct event_methods *methods)
 /* *ret: the number of its line. */
 static struct sym_error *find_process(struct event_methods *methods, int32_t pid, unsigned int *ret)
 {
-	struct known_process *process;
+	bool is_new;
+	struct known_process *process =
+		hash_find_or_add((void **)&methods->processes, &pid, sizeof(pid),
+				 offsetof(struct known_process, pid), sizeof(*process), &is_new);
 
-	HASH_FIND(hh, methods->processes, &pid, sizeof(pid), process);
-	if (process) {
-		*ret = process->number;
-		return NULL;
-	}
-	process = calloc(1, sizeof(*process));
 	if (!process)
 		return &sym_error_no_memory;
-	process->pid = pid;
-	process->number = *ret = HASH_COUNT(methods->processes);
-	HASH_ADD(hh, methods->processes, pid, sizeof(pid), process);
-	if (hash_added(process))
-		return NULL;
-	free(process);
-	return &sym_error_no_memory;
+	if (is_new)
+		process->number = HASH_COUNT(methods->processes) - 1;
+	*ret = process->number;
+	return NULL;
 }
 
 static struct sym_error *add_module(struct event_methods *methods, const struct process_key *key,
 				    struct known_module **ret)
 {
-	struct known_module *module = calloc(1, sizeof(*module));
-	struct sym_error *error;
+	struct known_module *module =
+		hash_find_or_add((void **)&methods->modules, key, sizeof(*key),
+				 offsetof(struct known_module, key), sizeof(*module), NULL);
 
 	if (!module)
 		return &sym_error_no_memory;
-	module->key = *key;
-	module->number = HASH_COUNT(methods->modules);
+	module->number = HASH_COUNT(methods->modules) - 1;
 	module->path = strdup(buf_string(&methods->text) ?: "");
-	error = find_process(methods, (int32_t)key->pid, &module->process);
-	if (!error && module->path)
-		HASH_ADD(hh, methods->modules, key, sizeof(module->key), module);
-	if (!error && module->path && hash_added(module)) {
-		*ret = module;
-		return NULL;
-	}
-	free(module->path);
-	free(module);
-	return error ? error : &sym_error_no_memory;
+	*ret = module;
+	return module->path ? find_process(methods, (int32_t)key->pid, &module->process)
+			    : &sym_error_no_memory;
 }
 
 static struct known_module *find_module(const struct event_methods *methods,
@@ -167,20 +154,11 @@ static struct sym_error *take_module(struct event_methods *methods,
 
 static struct sym_error *note_loaded(struct event_methods *methods, const struct process_key *key)
 {
-	struct known_method *method;
-
-	HASH_FIND(hh, methods->loaded, key, sizeof(*key), method);
-	if (method)
-		return NULL;
-	method = calloc(1, sizeof(*method));
-	if (!method)
-		return &sym_error_no_memory;
-	method->key = *key;
-	HASH_ADD(hh, methods->loaded, key, sizeof(method->key), method);
-	if (hash_added(method))
-		return NULL;
-	free(method);
-	return &sym_error_no_memory;
+	return hash_find_or_add((void **)&methods->loaded, key, sizeof(*key),
+				offsetof(struct known_method, key), sizeof(struct known_method),
+				NULL)
+		       ? NULL
+		       : &sym_error_no_memory;
 }
 
 static bool was_loaded(const struct event_methods *methods, const struct process_key *key)

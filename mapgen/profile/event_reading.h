@@ -29,13 +29,13 @@ struct pending_key {
 };
 
 struct pending {
+	UT_hash_handle hh;
 	struct pending_key key;
 	uint64_t time_ns;
 	uint32_t stack;
 	uint64_t number, other; /* lock: owner, object; JIT: bytes of IL */
 	bool is_end;            /* of an activity whose start has not been read yet */
 	char *text;
-	UT_hash_handle hh;
 };
 
 /* Copied, because collections are in the order of time of all threads. */

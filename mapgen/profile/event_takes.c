@@ -75,18 +75,12 @@ static struct sym_error *begin_pending(struct event_reading *reading, const stru
 		reading->pending_left_out++;
 		return NULL;
 	}
-	pending = calloc(1, sizeof(*pending));
+	*ret = pending = hash_find_or_add((void **)&reading->pending, key, sizeof(*key),
+					  offsetof(struct pending, key), sizeof(*pending), NULL);
 	if (!pending)
 		return &sym_error_no_memory;
-	pending->key = *key;
 	pending->time_ns = event->time_ns;
 	pending->stack = stack;
-	HASH_ADD(hh, reading->pending, key, sizeof(pending->key), pending);
-	if (!hash_added(pending)) {
-		free(pending);
-		return &sym_error_no_memory;
-	}
-	*ret = pending;
 	return NULL;
 }
 

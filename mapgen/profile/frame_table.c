@@ -22,18 +22,17 @@ enum {
 
 /* The key is "kind flags line column IL-offset image NUL tier NUL reason NUL name NUL file". */
 struct frame_entry {
-	char *key;
-	size_t key_bytes;
+	UT_hash_handle hh;
 	struct profile_frame frame; /* its texts are in the key, or the name is `later_name` */
 	char *later_name;
 	uint32_t number;
-	UT_hash_handle hh;
+	char key[];
 };
 
 struct stack_entry {
+	UT_hash_handle hh;
 	uint32_t number;
 	uint32_t count;
-	UT_hash_handle hh;
 	uint32_t key[]; /* end, then the frames */
 };
 
@@ -46,8 +45,6 @@ struct frame_table {
 	struct stack_entry *stacks_by_key;
 	struct stack_entry **stacks;
 	size_t stack_count, stack_capacity;
-	uint32_t *key; /* of the stack that is looked for */
-	size_t key_capacity;
 };
 
 const char *frame_kind_text(enum frame_kind kind)
@@ -108,23 +105,21 @@ struct sym_error *frame_table_create(struct frame_table **ret)
 	return *ret ? NULL : &sym_error_no_memory;
 }
 
+static void frame_entry_destroy(struct frame_entry *entry)
+{
+	free(entry->later_name);
+	free(entry);
+}
+
 void frame_table_destroy(struct frame_table *table)
 {
 	if (!table)
 		return;
-	HASH_CLEAR(hh, table->frames_by_key);
-	HASH_CLEAR(hh, table->stacks_by_key);
-	for (size_t i = 0; i < table->frame_count; i++) {
-		free(table->frames[i]->key);
-		free(table->frames[i]->later_name);
-		free(table->frames[i]);
-	}
-	for (size_t i = 0; i < table->stack_count; i++)
-		free(table->stacks[i]);
+	HASH_DESTROY(table->frames_by_key, frame_entry_destroy);
+	HASH_DESTROY(table->stacks_by_key, free);
 	free(table->frames);
 	free(table->inlined);
 	free(table->stacks);
-	free(table->key);
 	free(table);
 }
 
@@ -168,56 +163,42 @@ static const char *behind(const char *text)
 	return text + strlen(text) + 1;
 }
 
-static struct frame_entry *make_frame(const struct profile_frame *frame, char *key, size_t size)
+static void set_frame(struct frame_entry *entry, const struct profile_frame *frame)
 {
-	struct frame_entry *entry = calloc(1, sizeof(*entry));
-
-	if (!entry)
-		return NULL;
-	entry->key = key;
-	entry->key_bytes = size;
 	entry->frame = *frame;
-	entry->frame.image = key + HEAD_BYTES;
+	entry->frame.image = entry->key + HEAD_BYTES;
 	entry->frame.tier = behind(entry->frame.image);
 	entry->frame.reason = behind(entry->frame.tier);
 	entry->frame.name = behind(entry->frame.reason);
 	entry->frame.file = behind(entry->frame.name);
 	entry->frame.url = behind(entry->frame.file);
-	return entry;
 }
 
 struct sym_error *frame_table_add(struct frame_table *table, const struct profile_frame *frame,
 				  uint32_t *ret)
 {
 	size_t key_bytes;
-	char *key = make_key(frame, &key_bytes);
-	struct frame_entry *entry = NULL;
+	char *key AUTO_FREE = make_key(frame, &key_bytes);
+	struct frame_entry *entry;
+	bool is_new;
 
-	if (!key)
+	if (!key || !grow_items((void **)&table->frames, &table->frame_capacity,
+				table->frame_count, sizeof(*table->frames)))
 		return &sym_error_no_memory;
-	HASH_FIND(hh, table->frames_by_key, key, key_bytes, entry);
-	if (entry) {
-		free(key);
-		*ret = entry->number;
-		return NULL;
-	}
-	if (table->frame_count == MOST_FRAMES) {
-		free(key);
+	entry = hash_find_or_add((void **)&table->frames_by_key, key, key_bytes,
+				 offsetof(struct frame_entry, key), sizeof(*entry) + key_bytes,
+				 &is_new);
+	if (!entry)
+		return &sym_error_no_memory;
+	if (is_new && table->frame_count == MOST_FRAMES)
 		return sym_error_create(SYM_ERROR_LIMIT, "more than %d different frames",
 					MOST_FRAMES);
+	if (is_new) {
+		set_frame(entry, frame);
+		entry->number = (uint32_t)table->frame_count;
+		table->frames[table->frame_count++] = entry;
 	}
-	if (grow_items((void **)&table->frames, &table->frame_capacity, table->frame_count,
-		       sizeof(*table->frames)))
-		entry = make_frame(frame, key, key_bytes);
-	if (entry)
-		HASH_ADD_KEYPTR(hh, table->frames_by_key, entry->key, entry->key_bytes, entry);
-	if (!entry || !hash_added(entry)) {
-		free(entry);
-		free(key);
-		return &sym_error_no_memory;
-	}
-	*ret = entry->number = (uint32_t)table->frame_count;
-	table->frames[table->frame_count++] = entry;
+	*ret = entry->number;
 	return NULL;
 }
 
@@ -334,82 +315,57 @@ struct sym_error *frame_table_name(struct frame_table *table, uint32_t frame, co
 /* ---- stacks ------------------------------------------------------------------------------------
  */
 
-static bool make_key_room(struct frame_table *table, size_t count)
-{
-	void *moved;
-
-	if (count <= table->key_capacity)
-		return true;
-	moved = reallocarray(table->key, count, sizeof(*table->key));
-	if (!moved)
-		return false;
-	table->key = moved;
-	table->key_capacity = count;
-	return true;
-}
-
-/* *count: of the frames that are given, then of those that the stack has. */
-static bool make_stack_key(struct frame_table *table, const uint32_t *frames, size_t *count,
-			   enum stack_end end)
+/* *count: of the frames that are given, then of those that the stack has. Heap; NULL for want of
+ * memory. */
+static uint32_t *make_stack_key(const struct frame_table *table, const uint32_t *frames,
+				size_t *count, enum stack_end end)
 {
 	size_t given = *count, total = given, at = 1;
+	size_t most = given > MOST_STACK_FRAMES ? given : MOST_STACK_FRAMES;
+	uint32_t *key = reallocarray(NULL, 1 + most, sizeof(*key));
 
-	if (!make_key_room(table, 1 + (given > MOST_STACK_FRAMES ? given : MOST_STACK_FRAMES)))
-		return false;
-	table->key[0] = end;
+	if (!key)
+		return NULL;
+	key[0] = end;
 	for (size_t i = 0; i < given; i++) {
 		size_t own;
 		const uint32_t *numbers = frames_of(table, &frames[i], &own);
 
 		if (total + own - 1 > MOST_STACK_FRAMES)
 			own = 1;
-		memcpy(table->key + at, numbers, own * sizeof(*numbers));
+		memcpy(key + at, numbers, own * sizeof(*numbers));
 		at += own;
 		total += own - 1;
 	}
 	*count = total;
-	return true;
-}
-
-static struct stack_entry *make_stack(const uint32_t *key, size_t count)
-{
-	struct stack_entry *entry = calloc(1, sizeof(*entry) + (count + 1) * sizeof(*key));
-
-	if (!entry)
-		return NULL;
-	entry->count = (uint32_t)count;
-	memcpy(entry->key, key, (count + 1) * sizeof(*key));
-	return entry;
+	return key;
 }
 
 struct sym_error *frame_table_add_stack(struct frame_table *table, const uint32_t *frames,
 					size_t count, enum stack_end end, uint32_t *ret)
 {
-	struct stack_entry *entry = NULL;
-	size_t key_bytes;
+	uint32_t *key AUTO_FREE = make_stack_key(table, frames, &count, end);
+	size_t key_bytes = (count + 1) * sizeof(*key);
+	struct stack_entry *entry;
+	bool is_new;
 
-	if (!make_stack_key(table, frames, &count, end))
+	if (!key || !grow_items((void **)&table->stacks, &table->stack_capacity,
+				table->stack_count, sizeof(*table->stacks)))
 		return &sym_error_no_memory;
-	key_bytes = (count + 1) * sizeof(*frames);
-	HASH_FIND(hh, table->stacks_by_key, table->key, key_bytes, entry);
-	if (entry) {
-		*ret = entry->number;
-		return NULL;
-	}
-	if (table->stack_count == MOST_STACKS)
+	entry = hash_find_or_add((void **)&table->stacks_by_key, key, key_bytes,
+				 offsetof(struct stack_entry, key), sizeof(*entry) + key_bytes,
+				 &is_new);
+	if (!entry)
+		return &sym_error_no_memory;
+	if (is_new && table->stack_count == MOST_STACKS)
 		return sym_error_create(SYM_ERROR_LIMIT, "more than %d different stacks",
 					MOST_STACKS);
-	if (grow_items((void **)&table->stacks, &table->stack_capacity, table->stack_count,
-		       sizeof(*table->stacks)))
-		entry = make_stack(table->key, count);
-	if (entry)
-		HASH_ADD_KEYPTR(hh, table->stacks_by_key, entry->key, key_bytes, entry);
-	if (!entry || !hash_added(entry)) {
-		free(entry);
-		return &sym_error_no_memory;
+	if (is_new) {
+		entry->count = (uint32_t)count;
+		entry->number = (uint32_t)table->stack_count;
+		table->stacks[table->stack_count++] = entry;
 	}
-	*ret = entry->number = (uint32_t)table->stack_count;
-	table->stacks[table->stack_count++] = entry;
+	*ret = entry->number;
 	return NULL;
 }
 

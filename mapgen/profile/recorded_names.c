@@ -46,6 +46,7 @@ struct known_frame {
 };
 
 struct named_process {
+	UT_hash_handle hh;
 	int32_t pid;
 	struct recorded_names *names;
 	struct sym_snapshot *snapshot; /* NULL: it is gone, or another one */
@@ -58,13 +59,12 @@ struct named_process {
 	struct address_table known; /* address to index of `frames` + 1 */
 	struct known_frame *frames;
 	size_t frame_count, frame_capacity;
-	UT_hash_handle hh;
 };
 
 struct named_file {
+	UT_hash_handle hh;
 	struct sym_image *image; /* NULL: `why` */
 	struct sym_error *why;
-	UT_hash_handle hh;
 	char key[];
 };
 
@@ -167,56 +167,25 @@ static struct sym_error *open_live(struct named_process *process)
 		error = sym_resolver_create(snapshot, &process->resolver);
 	if (!error)
 		process->snapshot = STEAL(snapshot);
-	if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
-		return error;
-	sym_error_destroy(error);
-	return NULL;
+	return sym_error_only_no_memory(error);
 }
 
 static struct sym_error *find_process(struct recorded_names *names, int32_t pid,
 				      struct named_process **ret)
 {
-	struct named_process *process;
-	struct sym_error *error;
+	bool is_new;
+	struct named_process *process =
+		hash_find_or_add((void **)&names->processes, &pid, sizeof(pid),
+				 offsetof(struct named_process, pid), sizeof(*process), &is_new);
 
-	HASH_FIND(hh, names->processes, &pid, sizeof(pid), process);
 	*ret = process;
-	if (process)
-		return NULL;
-	process = calloc(1, sizeof(*process));
 	if (!process)
 		return &sym_error_no_memory;
-	process->pid = pid;
+	if (!is_new)
+		return NULL;
 	process->names = names;
 	process->unwind_epoch = UINT32_MAX;
-	HASH_ADD(hh, names->processes, pid, sizeof(process->pid), process);
-	if (!hash_added(process)) {
-		free(process);
-		return &sym_error_no_memory;
-	}
-	error = open_live(process);
-	*ret = process;
-	return error;
-}
-
-static struct named_file *add_file(struct recorded_names *names, const char *key,
-				   const struct recorded_mapping *mapping)
-{
-	size_t key_bytes = strlen(key);
-	struct named_file *file = calloc(1, sizeof(*file) + key_bytes + 1);
-
-	if (!file)
-		return NULL;
-	memcpy(file->key, key, key_bytes);
-	HASH_ADD_KEYPTR(hh, names->files, file->key, key_bytes, file);
-	if (!hash_added(file)) {
-		free(file);
-		return NULL;
-	}
-	file->why = fixup_open_file(names->options, names->recorded_until, mapping, &file->image);
-	if (!file->why && file->image && names->has_lines)
-		file->why = sym_image_fork_for_dwarf(file->image);
-	return file;
+	return open_live(process);
 }
 
 /* NULL for want of memory. */
@@ -225,10 +194,19 @@ static struct named_file *find_file(struct recorded_names *names,
 {
 	char *key AUTO_FREE = message_format("%x:%x %" PRIu64 " %s", mapping->device_major,
 					     mapping->device_minor, mapping->inode, mapping->name);
-	struct named_file *file;
+	struct named_file *file = NULL;
+	bool is_new;
 
-	HASH_FIND(hh, names->files, key, strlen(key), file);
-	return file ? file : add_file(names, key, mapping);
+	if (key)
+		file = hash_find_or_add((void **)&names->files, key, strlen(key),
+					offsetof(struct named_file, key), sizeof(*file) + strlen(key),
+					&is_new);
+	if (!file || !is_new)
+		return file;
+	file->why = fixup_open_file(names->options, names->recorded_until, mapping, &file->image);
+	if (!file->why && file->image && names->has_lines)
+		file->why = sym_image_fork_for_dwarf(file->image);
+	return file;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */

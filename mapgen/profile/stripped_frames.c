@@ -25,10 +25,7 @@ struct sym_error *stripped_frames_add(struct stripped_frames *stripped, struct s
 					  .size_bytes = answer->size_bytes };
 	error = sym_image_identity(image, &added->identity);
 	stripped->count += !error;
-	if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
-		return error;
-	sym_error_destroy(error);
-	return NULL;
+	return sym_error_only_no_memory(error);
 }
 
 struct sym_error *stripped_frames_name(const struct stripped_frames *stripped,

@@ -318,23 +318,20 @@ static struct sym_error *explain(const struct event_set *set, int error)
 static struct sym_error *add_member(struct event_set *set, int fd, int32_t tid,
 				    enum kernel_event kind, uint32_t probe)
 {
-	struct event_member *member = calloc(1, sizeof(*member));
+	struct event_member *member;
+	uint64_t id;
 
+	if (ioctl(fd, PERF_EVENT_IOC_ID, &id))
+		return sym_error_create(SYM_ERROR_IO, "PERF_EVENT_IOC_ID: %s", strerror(errno));
+	member = hash_find_or_add((void **)&set->members, &id, sizeof(id),
+				  offsetof(struct event_member, id), sizeof(*member), NULL);
 	if (!member)
 		return &sym_error_no_memory;
 	member->fd = fd;
 	member->tid = tid;
 	member->kind = kind;
 	member->probe = probe;
-	if (ioctl(fd, PERF_EVENT_IOC_ID, &member->id)) {
-		free(member);
-		return sym_error_create(SYM_ERROR_IO, "PERF_EVENT_IOC_ID: %s", strerror(errno));
-	}
-	HASH_ADD(hh, set->members, id, sizeof(member->id), member);
-	if (hash_added(member))
-		return NULL;
-	free(member);
-	return &sym_error_no_memory;
+	return NULL;
 }
 
 /* The first event of a kind on a processor has the ring, the others write to it. */

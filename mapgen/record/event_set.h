@@ -46,12 +46,12 @@ enum kernel_event {
 
 /* One event of a thread on a processor. */
 struct event_member {
+	UT_hash_handle hh;
 	uint64_t id;
 	int fd;
 	int32_t tid; /* that it was opened for; -1: all threads */
 	enum kernel_event kind;
 	uint32_t probe; /* number of the probe; of EVENT_PROBE */
-	UT_hash_handle hh;
 };
 
 /* A thread that has events. */

@@ -26,9 +26,9 @@ struct image_key {
 };
 
 struct known_image {
+	UT_hash_handle hh;
 	struct image_key key;
 	uint32_t number;
-	UT_hash_handle hh;
 };
 
 /* The last symbol that was seen at a start. */
@@ -38,25 +38,25 @@ struct symbol_key {
 };
 
 struct known_symbol {
+	UT_hash_handle hh;
 	struct symbol_key key;
 	size_t name_offset, name_bytes; /* in the text */
-	uint64_t size_bytes;
-	UT_hash_handle hh;
+	uint64_t size_bytes;            /* 0: it has no line yet */
 };
 
 struct known_file {
-	uint32_t number;
 	UT_hash_handle hh;
+	uint32_t number;
 	char key[]; /* path, NUL, URL */
 };
 
 /* The last line that was written for an address. */
 struct known_line {
+	UT_hash_handle hh;
 	struct symbol_key key; /* with the address itself */
 	const struct known_file *file;
 	uint32_t line, column, quality, il_offset, token;
 	uint64_t inlined_hash;
-	UT_hash_handle hh;
 };
 
 struct name_table {
@@ -85,19 +85,14 @@ struct sym_error *name_table_create(struct name_table **ret)
 	return error;
 }
 
-static void forget_lines(struct name_table *table)
-{
-	HASH_DESTROY(table->files, free);
-	HASH_DESTROY(table->lines, free);
-}
-
 void name_table_destroy(struct name_table *table)
 {
 	if (!table)
 		return;
 	HASH_DESTROY(table->images, free);
 	HASH_DESTROY(table->symbols, free);
-	forget_lines(table);
+	HASH_DESTROY(table->files, free);
+	HASH_DESTROY(table->lines, free);
 	source_urls_destroy(table->urls);
 	buf_deinit(&table->text);
 	free(table);
@@ -186,24 +181,18 @@ static struct sym_error *find_image(struct name_table *table, uint32_t process,
 				    const struct sym_image *image, uint32_t *ret)
 {
 	const struct image_key key = { process, image };
-	struct known_image *known;
+	bool is_new;
+	struct known_image *known =
+		hash_find_or_add((void **)&table->images, &key, sizeof(key),
+				 offsetof(struct known_image, key), sizeof(*known), &is_new);
 
-	HASH_FIND(hh, table->images, &key, sizeof(key), known);
-	if (known) {
-		*ret = known->number;
-		return NULL;
-	}
-	known = calloc(1, sizeof(*known));
 	if (!known)
 		return &sym_error_no_memory;
-	known->key = key;
-	known->number = table->image_count++;
-	HASH_ADD(hh, table->images, key, sizeof(known->key), known);
-	if (!hash_added(known)) {
-		free(known);
-		return &sym_error_no_memory;
-	}
+	if (is_new)
+		known->number = table->image_count++;
 	*ret = known->number;
+	if (!is_new)
+		return NULL;
 	buf_printf(&table->text, "I\t%u\t%u\t%s\t", known->number, process,
 		   sym_image_kind_text(sym_image_kind(image)));
 	put_identity(&table->text, image);
@@ -212,31 +201,12 @@ static struct sym_error *find_image(struct name_table *table, uint32_t process,
 	return end_line(table);
 }
 
-static struct known_symbol *find_symbol(struct name_table *table, const struct symbol_key *key)
-{
-	struct known_symbol *known;
-
-	HASH_FIND(hh, table->symbols, key, sizeof(*key), known);
-	if (known)
-		return known;
-	known = calloc(1, sizeof(*known));
-	if (!known)
-		return NULL;
-	known->key = *key;
-	known->name_offset = SIZE_MAX;
-	HASH_ADD(hh, table->symbols, key, sizeof(known->key), known);
-	if (hash_added(known))
-		return known;
-	free(known);
-	return NULL;
-}
-
 /* Escaped text differs from the name only where that has control characters; then a symbol may be
  * written twice, which does no harm. */
 static bool is_same(const struct name_table *table, const struct known_symbol *known,
 		    const char *name, uint64_t size_bytes)
 {
-	return known->name_offset != SIZE_MAX && known->size_bytes == size_bytes &&
+	return known->size_bytes == size_bytes &&
 	       strlen(name) == known->name_bytes &&
 	       !memcmp(table->text.data + known->name_offset, name, known->name_bytes);
 }
@@ -280,8 +250,10 @@ struct sym_error *name_table_add_answer(struct name_table *table, uint32_t proce
 	const struct symbol_key key = { process, is_named ? answer->address - answer->offset_bytes
 							  : answer->address };
 	uint64_t size_bytes = is_named && answer->size_bytes ? answer->size_bytes : 1;
-	struct known_symbol *known = find_symbol(table, &key);
 	bool is_first;
+	struct known_symbol *known =
+		hash_find_or_add((void **)&table->symbols, &key, sizeof(key),
+				 offsetof(struct known_symbol, key), sizeof(*known), &is_first);
 
 	if (!known)
 		return &sym_error_no_memory;
@@ -290,7 +262,6 @@ struct sym_error *name_table_add_answer(struct name_table *table, uint32_t proce
 		size_bytes = answer->offset_bytes + 1;
 	if (is_same(table, known, name_of(answer), size_bytes))
 		return NULL;
-	is_first = known->name_offset == SIZE_MAX;
 	known->size_bytes = size_bytes;
 	return put_symbol(table, known, answer, is_first ? 0 : time_ns);
 }
@@ -302,25 +273,20 @@ static const struct known_file *find_file(struct name_table *table, const char *
 					  const char *url)
 {
 	size_t path_bytes = strlen(path) + 1, key_bytes = path_bytes + strlen(url);
-	struct known_file *made = malloc(sizeof(*made) + key_bytes + 1), *known;
+	char *key AUTO_FREE = malloc(key_bytes + 1);
+	struct known_file *known;
+	bool is_new;
 
-	if (!made)
+	if (!key)
 		return NULL;
-	memcpy(made->key, path, path_bytes);
-	memcpy(made->key + path_bytes, url, key_bytes - path_bytes + 1);
-	HASH_FIND(hh, table->files, made->key, key_bytes, known);
-	if (known) {
-		free(made);
+	memcpy(key, path, path_bytes);
+	memcpy(key + path_bytes, url, key_bytes - path_bytes + 1);
+	known = hash_find_or_add((void **)&table->files, key, key_bytes,
+				 offsetof(struct known_file, key),
+				 sizeof(*known) + key_bytes + 1, &is_new);
+	if (!known || !is_new)
 		return known;
-	}
-	known = made;
-	known->number = table->file_count;
-	HASH_ADD_KEYPTR(hh, table->files, known->key, key_bytes, known);
-	if (!hash_added(known)) {
-		free(known);
-		return NULL;
-	}
-	table->file_count++;
+	known->number = table->file_count++;
 	buf_printf(&table->text, "F\t%u\t", known->number);
 	put_text(&table->text, path);
 	if (*url) {
@@ -329,26 +295,6 @@ static const struct known_file *find_file(struct name_table *table, const char *
 	}
 	buf_append(&table->text, "\n", 1);
 	return known;
-}
-
-static struct known_line *find_line(struct name_table *table, const struct symbol_key *key,
-				    bool *is_first_ret)
-{
-	struct known_line *known;
-
-	HASH_FIND(hh, table->lines, key, sizeof(*key), known);
-	*is_first_ret = !known;
-	if (known)
-		return known;
-	known = calloc(1, sizeof(*known));
-	if (!known)
-		return NULL;
-	known->key = *key;
-	HASH_ADD(hh, table->lines, key, sizeof(known->key), known);
-	if (hash_added(known))
-		return known;
-	free(known);
-	return NULL;
 }
 
 /* Where an address is in the method that has the code, or in one that is inlined there. */
@@ -466,11 +412,15 @@ struct sym_error *name_table_add_line(struct name_table *table, uint32_t process
 	const uint64_t inlined_hash = hash_inlined(answer);
 	struct place place;
 	struct sym_error *error = place_of_answer(table, answer, &place);
+	struct known_line *known;
 	bool is_first;
-	struct known_line *known = error ? NULL : find_line(table, &key, &is_first);
 
+	if (error)
+		return error;
+	known = hash_find_or_add((void **)&table->lines, &key, sizeof(key),
+				 offsetof(struct known_line, key), sizeof(*known), &is_first);
 	if (!known)
-		return error ? error : &sym_error_no_memory;
+		return &sym_error_no_memory;
 	if (!is_first && known->file == place.file && known->line == place.line &&
 	    known->column == place.column && known->quality == place.quality &&
 	    known->il_offset == place.il_offset && known->token == place.token &&

@@ -58,8 +58,5 @@ struct sym_error *present_records_put(struct perf_writer *writer, struct sym_bud
 
 	if (!error)
 		error = put_mappings(writer, budget, recorded_process_pid(process));
-	if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
-		return error;
-	sym_error_destroy(error);
-	return NULL;
+	return sym_error_only_no_memory(error);
 }

@@ -27,22 +27,9 @@ struct process_entry *process_entries_find(const struct process_entry *entries, 
 struct sym_error *process_entries_add(struct process_entry **entries, int32_t pid,
 				      struct process_entry **ret)
 {
-	struct process_entry *entry = process_entries_find(*entries, pid);
-
-	*ret = entry;
-	if (entry)
-		return NULL;
-	entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return &sym_error_no_memory;
-	entry->pid = pid;
-	HASH_ADD(hh, *entries, pid, sizeof(entry->pid), entry);
-	if (!hash_added(entry)) {
-		free(entry);
-		return &sym_error_no_memory;
-	}
-	*ret = entry;
-	return NULL;
+	*ret = hash_find_or_add((void **)entries, &pid, sizeof(pid),
+				offsetof(struct process_entry, pid), sizeof(**ret), NULL);
+	return *ret ? NULL : &sym_error_no_memory;
 }
 
 static bool is_wanted(const struct process_entry *entries, uint32_t pid)

@@ -11,13 +11,13 @@
 #include "mapgen/record/recorded_process.h"
 
 struct process_entry {
+	UT_hash_handle hh;
 	int32_t pid;
 	struct recorded_process *process; /* NULL: it could not be opened */
 	bool is_wanted;                   /* one that was asked for, or its child */
 	int32_t parent_pid; /* it was forked, and has not called exec() since; 0 else */
 	bool has_ended;
 	bool was_other; /* another program, or another process of this number */
-	UT_hash_handle hh;
 };
 
 void process_entries_destroy(struct process_entry *entries);

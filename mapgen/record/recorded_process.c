@@ -43,15 +43,15 @@ struct unnamed_address {
 };
 
 struct known_address {
+	UT_hash_handle hh;
 	uint64_t address; /* to look up */
 	uint64_t generation;
 	bool was_unnamed; /* it was waited for once */
-	UT_hash_handle hh;
 };
 
 struct known_thread {
-	int32_t tid;
 	UT_hash_handle hh;
+	int32_t tid;
 };
 
 /* A process and those that it has forked have the same memory map until they call exec(). */
@@ -208,25 +208,15 @@ static uint64_t coarse_ms(void)
 static struct sym_error *note_address(struct recorded_process *process, uint64_t address,
 				      struct known_address **ret, bool *is_known_ret)
 {
-	struct known_address *known;
+	bool is_new;
+	struct known_address *known =
+		hash_find_or_add((void **)&process->addresses, &address, sizeof(address),
+				 offsetof(struct known_address, address), sizeof(*known), &is_new);
 
-	HASH_FIND(hh, process->addresses, &address, sizeof(address), known);
-	*is_known_ret = known && known->generation == process->generation;
-	*ret = known;
-	if (known) {
-		known->generation = process->generation;
-		return NULL;
-	}
-	known = calloc(1, sizeof(*known));
 	if (!known)
 		return &sym_error_no_memory;
-	known->address = address;
+	*is_known_ret = !is_new && known->generation == process->generation;
 	known->generation = process->generation;
-	HASH_ADD(hh, process->addresses, address, sizeof(known->address), known);
-	if (!hash_added(known)) {
-		free(known);
-		return &sym_error_no_memory;
-	}
 	*ret = known;
 	return NULL;
 }
@@ -421,22 +411,14 @@ struct sym_error *recorded_process_name_chain(struct recorded_process *process,
 
 struct sym_error *recorded_process_note_thread(struct recorded_process *process, int32_t tid)
 {
-	struct known_thread *known;
 	struct thread_id id;
+	bool is_new;
 
-	HASH_FIND(hh, process->threads, &tid, sizeof(tid), known);
-	if (known)
-		return NULL;
-	known = calloc(1, sizeof(*known));
-	if (!known)
+	if (!hash_find_or_add((void **)&process->threads, &tid, sizeof(tid),
+			      offsetof(struct known_thread, tid), sizeof(struct known_thread),
+			      &is_new))
 		return &sym_error_no_memory;
-	known->tid = tid;
-	HASH_ADD(hh, process->threads, tid, sizeof(known->tid), known);
-	if (!hash_added(known)) {
-		free(known);
-		return &sym_error_no_memory;
-	}
-	if (!thread_id_read(process->pid, tid, &id))
+	if (!is_new || !thread_id_read(process->pid, tid, &id))
 		return NULL;
 	return name_table_add_thread(process->names, process->number, tid, id.container_tid,
 				     id.comm);

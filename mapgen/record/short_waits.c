@@ -16,9 +16,9 @@ struct held_sample {
 };
 
 struct held_thread {
+	UT_hash_handle hh;
 	uint32_t tid;
 	struct held_sample *oldest, *youngest;
-	UT_hash_handle hh;
 };
 
 struct short_waits {
@@ -79,24 +79,6 @@ void short_waits_destroy(struct short_waits *held)
 	free(held);
 }
 
-static struct held_thread *get_thread(struct short_waits *held, uint32_t tid)
-{
-	struct held_thread *thread;
-
-	HASH_FIND(hh, held->threads, &tid, sizeof(tid), thread);
-	if (thread)
-		return thread;
-	thread = calloc(1, sizeof(*thread));
-	if (!thread)
-		return NULL;
-	thread->tid = tid;
-	HASH_ADD(hh, held->threads, tid, sizeof(thread->tid), thread);
-	if (hash_added(thread))
-		return thread;
-	free(thread);
-	return NULL;
-}
-
 struct sym_error *short_waits_begin(struct short_waits *held, uint32_t tid, uint64_t time_ns,
 				    const struct perf_event_header *record)
 {
@@ -105,7 +87,8 @@ struct sym_error *short_waits_begin(struct short_waits *held, uint32_t tid, uint
 
 	if (held->bytes > most_bytes)
 		return held->take(held->context, record);
-	thread = get_thread(held, tid);
+	thread = hash_find_or_add((void **)&held->threads, &tid, sizeof(tid),
+				  offsetof(struct held_thread, tid), sizeof(*thread), NULL);
 	sample = thread ? malloc(offsetof(struct held_sample, record) + record->size) : NULL;
 	if (!sample)
 		return &sym_error_no_memory;

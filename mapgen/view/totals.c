@@ -11,8 +11,8 @@
 
 /* From the text that rows have in common to the row. */
 struct row_key {
-	size_t row;
 	UT_hash_handle hh;
+	size_t row;
 	char text[]; /* key NUL image */
 };
 
@@ -64,31 +64,24 @@ static struct sym_error *find_row(struct adding *adding, const char *key, const 
 				  size_t *ret)
 {
 	size_t key_bytes = strlen(key) + 1, size_bytes = key_bytes + strlen(image);
-	struct row_key *found = NULL, *fresh = calloc(1, sizeof(*fresh) + size_bytes + 1);
-	struct sym_error *error;
+	char *text AUTO_FREE = malloc(size_bytes);
+	struct sym_error *error = NULL;
+	struct row_key *found;
+	bool is_new;
 
-	if (!fresh)
+	if (!text)
 		return &sym_error_no_memory;
-	memcpy(fresh->text, key, key_bytes);
-	memcpy(fresh->text + key_bytes, image, size_bytes - key_bytes);
-	HASH_FIND(hh, adding->keys, fresh->text, size_bytes, found);
-	if (found) {
-		*ret = found->row;
-		free(fresh);
-		return NULL;
-	}
-	error = add_row(adding, key, image, &fresh->row);
-	if (!error) {
-		HASH_ADD_KEYPTR(hh, adding->keys, fresh->text, size_bytes, fresh);
-		if (!hash_added(fresh))
-			error = &sym_error_no_memory;
-	}
-	if (error) {
-		free(fresh);
-		return error;
-	}
-	*ret = fresh->row;
-	return NULL;
+	memcpy(text, key, key_bytes);
+	memcpy(text + key_bytes, image, size_bytes - key_bytes);
+	found = hash_find_or_add((void **)&adding->keys, text, size_bytes,
+				 offsetof(struct row_key, text), sizeof(*found) + size_bytes,
+				 &is_new);
+	if (!found)
+		return &sym_error_no_memory;
+	if (is_new)
+		error = add_row(adding, key, image, &found->row);
+	*ret = found->row;
+	return error;
 }
 
 /* Image and place are one text. Without a line the row is that of the function. */

@@ -20,9 +20,9 @@ struct wait_key {
 };
 
 struct row_entry {
+	UT_hash_handle hh;
 	struct wait_key key;
 	size_t row;
-	UT_hash_handle hh;
 };
 
 struct adding {
@@ -93,30 +93,21 @@ static void find_where(const struct adding *adding, const struct selected *item,
 static struct sym_error *find_row(struct adding *adding, const struct wait_key *key,
 				  struct wait_row **ret)
 {
-	struct row_entry *entry;
+	bool is_new;
+	struct row_entry *entry =
+		hash_find_or_add((void **)&adding->entries, key, sizeof(*key),
+				 offsetof(struct row_entry, key), sizeof(*entry), &is_new);
 
-	HASH_FIND(hh, adding->entries, key, sizeof(*key), entry);
-	if (entry) {
-		*ret = &adding->waits.rows[entry->row];
-		return NULL;
-	}
-	if (!grow_items((void **)&adding->waits.rows, &adding->waits.capacity, adding->waits.count,
-			sizeof(*adding->waits.rows)))
+	if (!entry || !grow_items((void **)&adding->waits.rows, &adding->waits.capacity,
+				  adding->waits.count, sizeof(*adding->waits.rows)))
 		return &sym_error_no_memory;
-	entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return &sym_error_no_memory;
-	entry->key = *key;
-	entry->row = adding->waits.count;
-	HASH_ADD(hh, adding->entries, key, sizeof(entry->key), entry);
-	if (!hash_added(entry)) {
-		free(entry);
-		return &sym_error_no_memory;
-	}
-	*ret = &adding->waits.rows[adding->waits.count++];
-	**ret = (struct wait_row){ .where = key->where,
-				   .caller = key->caller,
-				   .cause = wait_cause_text((uint8_t)key->cause) };
+	if (is_new)
+		entry->row = adding->waits.count++;
+	*ret = &adding->waits.rows[entry->row];
+	if (is_new)
+		**ret = (struct wait_row){ .where = key->where,
+					   .caller = key->caller,
+					   .cause = wait_cause_text((uint8_t)key->cause) };
 	return NULL;
 }
 
