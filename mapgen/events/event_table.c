@@ -33,22 +33,12 @@ void event_table_deinit(struct event_table *table)
 
 /* ---- the text -------------------------------------------------------------------------------- */
 
-/* Words of one line, separated by blanks; the line is changed. */
-struct words {
-	char *rest;
-};
-
-static char *next_word(struct words *words)
+/* The next word of a line, which is changed; NULL: there is none. */
+static char *next_word(char **rest)
 {
-	char *word = words->rest, *end;
+	char *word = strsep(rest, " ");
 
-	if (!word || !*word)
-		return NULL;
-	end = strchr(word, ' ');
-	if (end)
-		*end = '\0';
-	words->rest = end ? end + 1 : NULL;
-	return word;
+	return word && *word ? word : NULL;
 }
 
 static bool type_of(const char *word, size_t length, uint8_t *ret)
@@ -109,11 +99,11 @@ static bool make_array(const struct nettrace_fields *fields, char *brackets,
 	return find_field(fields, brackets + 1, &field->counted_by);
 }
 
-static bool read_fields(struct words *words, struct nettrace_fields *fields, unsigned int depth,
+static bool read_fields(char **rest, struct nettrace_fields *fields, unsigned int depth,
 			char **end_ret);
 
 /* "u32", "ptr[2]", or what stands behind "{" up to "}[Count]". */
-static bool read_type(struct words *words, const struct nettrace_fields *fields, char *word,
+static bool read_type(char **rest, const struct nettrace_fields *fields, char *word,
 		      unsigned int depth, struct nettrace_field *field)
 {
 	char *end = NULL, *brackets = strchr(word, '[');
@@ -123,27 +113,27 @@ static bool read_type(struct words *words, const struct nettrace_fields *fields,
 		return type_of(word, length, &field->type) &&
 		       (!brackets || make_array(fields, brackets, field));
 	field->type = NETTRACE_OBJECT;
-	return depth < MOST_DEPTH && read_fields(words, &field->inner, depth + 1, &end) && end &&
+	return depth < MOST_DEPTH && read_fields(rest, &field->inner, depth + 1, &end) && end &&
 	       (!end[1] || make_array(fields, end + 1, field));
 }
 
-static bool read_fields(struct words *words, struct nettrace_fields *fields, unsigned int depth,
+static bool read_fields(char **rest, struct nettrace_fields *fields, unsigned int depth,
 			char **end_ret)
 {
 	char *word;
 
-	while ((word = next_word(words))) {
+	while ((word = next_word(rest))) {
 		struct nettrace_field *field, made = { 0 };
 
 		if (*word == '}') {
 			*end_ret = word;
 			return true;
 		}
-		if (!read_type(words, fields, word, depth, &made)) {
+		if (!read_type(rest, fields, word, depth, &made)) {
 			nettrace_fields_deinit(&made.inner);
 			return false;
 		}
-		word = next_word(words);
+		word = next_word(rest);
 		made.name = word ? strdup(word) : NULL;
 		field = made.name ? nettrace_fields_add(fields) : NULL;
 		if (!field) {
@@ -158,9 +148,8 @@ static bool read_fields(struct words *words, struct nettrace_fields *fields, uns
 
 static bool read_event(struct event_table *table, const char *provider, char *line)
 {
-	struct words words = { line };
-	const char *id = next_word(&words), *version = next_word(&words);
-	struct native_event event = { .provider = provider, .name = next_word(&words) };
+	const char *id = next_word(&line), *version = next_word(&line);
+	struct native_event event = { .provider = provider, .name = next_word(&line) };
 
 	if (!provider || !id || !version || !event.name ||
 	    !grow_items((void **)&table->items, &table->capacity, table->count,
@@ -169,7 +158,7 @@ static bool read_event(struct event_table *table, const char *provider, char *li
 	event.id = (uint32_t)strtoul(id, NULL, 10);
 	event.version = (uint32_t)strtoul(version, NULL, 10);
 	table->items[table->count++] = event;
-	return read_fields(&words, &table->items[table->count - 1].fields, 0, NULL);
+	return read_fields(&line, &table->items[table->count - 1].fields, 0, NULL);
 }
 
 static int compare(const void *left, const void *right)
@@ -188,18 +177,13 @@ static bool read_lines(struct event_table *table)
 {
 	static const char head[] = "provider ";
 	const char *provider = NULL;
-	char *line = table->text;
+	char *line, *rest = table->text;
 
-	while (line && *line) {
-		char *newline = strchr(line, '\n');
-
-		if (newline)
-			*newline = '\0';
+	while ((line = strsep(&rest, "\n"))) {
 		if (!strncmp(line, head, sizeof(head) - 1))
 			provider = line + sizeof(head) - 1;
 		else if (*line && *line != '#' && !read_event(table, provider, line))
 			return false;
-		line = newline ? newline + 1 : NULL;
 	}
 	return true;
 }
