@@ -52,7 +52,7 @@ static struct sym_error *name_address(struct event_reading *reading, int32_t pid
 static struct sym_error *name_stack(struct event_reading *reading, uint32_t number, int32_t pid,
 				    uint64_t time_ns, uint32_t *ret)
 {
-	struct raw_stack *raw = raw_stacks_at(reading->raw, number);
+	struct raw_stack *raw = reading->raw.items[number];
 	uint32_t epoch = reading->names.epoch(reading->names.context, pid, time_ns);
 	struct sym_error *error = NULL;
 
@@ -91,7 +91,7 @@ static struct sym_error *managed_stack(struct event_reading *reading,
 			reading->chain[i] = half;
 		}
 	}
-	error = raw_stacks_add(reading->raw, (uint32_t)pid, end, reading->chain, count, &number);
+	error = raw_stacks_add(&reading->raw, (uint32_t)pid, end, reading->chain, count, &number);
 	return error ? error : name_stack(reading, number, pid, event->time_ns, ret);
 }
 
@@ -339,9 +339,8 @@ static struct sym_error *begin(struct event_reading *reading)
 	buf_init(&reading->detail, MOST_TEXT_BYTES);
 	if (!reading->chain || !reading->frames)
 		return &sym_error_no_memory;
-	return raw_stacks_create(&reading->raw)
-		       ?: frame_table_add_stack(profile->frames, NULL, 0, STACK_END_NO_STACK,
-						&reading->empty_stack);
+	return frame_table_add_stack(profile->frames, NULL, 0, STACK_END_NO_STACK,
+				     &reading->empty_stack);
 }
 
 static void end(struct event_reading *reading)
@@ -354,7 +353,7 @@ static void end(struct event_reading *reading)
 	buf_deinit(&reading->gc_payloads);
 	buf_deinit(&reading->text);
 	buf_deinit(&reading->detail);
-	raw_stacks_destroy(reading->raw);
+	raw_stacks_deinit(&reading->raw);
 }
 
 static void set_times(struct event_reading *reading)

@@ -50,7 +50,7 @@ struct event_reading {
 	struct event_report *report;
 	const struct event_profile_opts *opts;
 	struct address_names names;
-	struct raw_stacks *raw;
+	struct raw_stacks raw;
 	uint32_t events[PROFILE_EVENT_KINDS]; /* by kind; UINT32_MAX: none yet */
 	uint32_t empty_stack;
 	struct pending *pending;

@@ -57,7 +57,7 @@ struct reading {
 	struct input_event *inputs;
 	size_t input_count;
 	uint32_t off_cpu_event, preempted_event; /* UINT32_MAX: none yet */
-	struct raw_stacks *raw;
+	struct raw_stacks raw;
 	struct moment_queue queue;
 	struct off_cpu off_cpu;
 	uint64_t begin_ns, last_ns;
@@ -215,7 +215,7 @@ static struct sym_error *name_chain(struct reading *reading, const struct raw_st
 static struct sym_error *name_stack(struct reading *reading, uint32_t number, uint64_t time_ns,
 				    uint32_t *ret)
 {
-	struct raw_stack *raw = raw_stacks_at(reading->raw, number);
+	struct raw_stack *raw = reading->raw.items[number];
 	const struct address_names *names = reading->opts->names;
 	uint32_t epoch = names->epoch(names->context, (int32_t)raw->process, time_ns);
 	struct sym_error *error;
@@ -548,7 +548,7 @@ static struct sym_error *take_sample(struct reading *reading, const struct perf_
 	moment.period = attr->sample_type & PERF_SAMPLE_PERIOD
 				? sample.period
 				: reading->inputs[event].usual_period;
-	error = raw_stacks_add(reading->raw, sample.pid, (uint16_t)end, reading->chain, count,
+	error = raw_stacks_add(&reading->raw, sample.pid, (uint16_t)end, reading->chain, count,
 			       &moment.stack);
 	if (!error)
 		error = moment_queue_add(&reading->queue, &moment);
@@ -724,8 +724,6 @@ static struct sym_error *read_all(struct reading *reading, int fd, const char *p
 	if (!error)
 		error = take_events(reading);
 	if (!error)
-		error = raw_stacks_create(&reading->raw);
-	if (!error)
 		error = read_records(reading, fd, path);
 	if (opts->end_ns > reading->last_ns)
 		reading->last_ns = opts->end_ns;
@@ -754,7 +752,7 @@ struct sym_error *perf_profile_read(struct profile *profile, int fd, const char 
 	reading->queue.keeps_all = opts->in_parts;
 	error = read_all(reading, fd, path);
 	perf_events_deinit(&reading->events);
-	raw_stacks_destroy(reading->raw);
+	raw_stacks_deinit(&reading->raw);
 	moment_queue_deinit(&reading->queue);
 	off_cpu_deinit(&reading->off_cpu);
 	free(reading->inputs);
