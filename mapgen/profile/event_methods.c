@@ -384,21 +384,6 @@ static void put_lines(const struct event_methods *methods, struct buf *text)
 	}
 }
 
-static struct sym_error *frame_of(void *context, struct frame_table *frames, int32_t pid,
-				  uint64_t time_ns, uint64_t address, uint32_t *ret)
-{
-	struct event_methods *methods = context;
-
-	return frozen_names_frame(methods->names, frames, pid, time_ns, address, ret);
-}
-
-static uint32_t epoch_of(void *context, int32_t pid, uint64_t time_ns)
-{
-	const struct event_methods *methods = context;
-
-	return frozen_names_epoch(methods->names, pid, time_ns);
-}
-
 struct sym_error *event_methods_finish(struct event_methods *methods, struct address_names *ret)
 {
 	struct buf text;
@@ -417,6 +402,8 @@ struct sym_error *event_methods_finish(struct event_methods *methods, struct add
 		free(heap);
 		return error;
 	}
-	*ret = (struct address_names){ .context = methods, .frame = frame_of, .epoch = epoch_of };
+	*ret = (struct address_names){ .context = methods->names,
+				       .frame = frozen_names_frame,
+				       .epoch = frozen_names_epoch };
 	return NULL;
 }

@@ -92,6 +92,7 @@ struct frozen_names {
 	struct name_change *changes; /* by process and time */
 	size_t change_count, change_capacity;
 	size_t bad_lines;
+	bool lacks_memory;
 };
 
 void frozen_names_close(struct frozen_names *names)
@@ -123,15 +124,8 @@ static size_t split(char *line, char *fields[MOST_FIELDS])
 {
 	size_t count = 0;
 
-	while (count < MOST_FIELDS) {
-		char *tab = strchr(line, '\t');
-
-		fields[count++] = line;
-		if (!tab)
-			break;
-		*tab = '\0';
-		line = tab + 1;
-	}
+	while (count < MOST_FIELDS && (fields[count] = strsep(&line, "\t")))
+		count++;
 	return count;
 }
 
@@ -175,58 +169,56 @@ static bool read_pid(const char *text, int32_t *ret)
 	return true;
 }
 
-/* False for want of memory. */
-static bool add_process(struct frozen_names *names, char **fields, size_t count, bool *good_ret)
+/* Appends a copy of an item to one of the arrays. */
+static void append(struct frozen_names *names, void **items, size_t *capacity, size_t *count,
+		   const void *item, size_t item_bytes)
 {
-	uint64_t number, from_ns;
-	int32_t pid;
-
-	*good_ret = count == 7 && read_number(fields[1], 10, &number) &&
-		    read_pid(fields[2], &pid) && read_number(fields[5], 10, &from_ns) &&
-		    number == names->process_count && pid <= INT32_MAX;
-	if (!*good_ret)
-		return true;
-	if (!grow_items((void **)&names->processes, &names->process_capacity, names->process_count,
-			sizeof(*names->processes)))
-		return false;
-	names->processes[names->process_count++] =
-		(struct named_process){ .pid = pid, .from_ns = from_ns };
-	return true;
+	if (grow_items(items, capacity, *count, item_bytes))
+		memcpy((char *)*items + item_bytes * (*count)++, item, item_bytes);
+	else
+		names->lacks_memory = true;
 }
 
-static bool add_thread(struct frozen_names *names, char **fields, size_t count, bool *good_ret)
+static bool add_process(struct frozen_names *names, char **fields, size_t count)
 {
-	uint64_t process, tid, container_tid;
-
-	*good_ret = count == 5 && read_number(fields[1], 10, &process) &&
-		    read_number(fields[2], 10, &tid) &&
-		    read_number(fields[3], 10, &container_tid) && process < names->process_count &&
-		    tid <= INT32_MAX && container_tid <= INT32_MAX;
-	if (!*good_ret)
-		return true;
-	if (!grow_items((void **)&names->threads, &names->thread_capacity, names->thread_count,
-			sizeof(*names->threads)))
-		return false;
-	names->threads[names->thread_count++] =
-		(struct named_thread){ names->processes[process].pid, (int32_t)tid,
-				       (int32_t)container_tid };
-	return true;
-}
-
-static bool add_image(struct frozen_names *names, char **fields, size_t count, bool *good_ret)
-{
+	struct named_process process = { 0 };
 	uint64_t number;
 
-	*good_ret =
-		count == 6 && read_number(fields[1], 10, &number) && number == names->image_count;
-	if (!*good_ret)
-		return true;
-	if (!grow_items((void **)&names->images, &names->image_capacity, names->image_count,
-			sizeof(*names->images)))
+	if (count != 7 || !read_number(fields[1], 10, &number) ||
+	    !read_pid(fields[2], &process.pid) || !read_number(fields[5], 10, &process.from_ns) ||
+	    number != names->process_count)
+		return false;
+	append(names, (void **)&names->processes, &names->process_capacity, &names->process_count,
+	       &process, sizeof(process));
+	return true;
+}
+
+static bool add_thread(struct frozen_names *names, char **fields, size_t count)
+{
+	uint64_t process, tid, container_tid;
+	struct named_thread thread;
+
+	if (count != 5 || !read_number(fields[1], 10, &process) ||
+	    !read_number(fields[2], 10, &tid) || !read_number(fields[3], 10, &container_tid) ||
+	    process >= names->process_count || tid > INT32_MAX || container_tid > INT32_MAX)
+		return false;
+	thread = (struct named_thread){ names->processes[process].pid, (int32_t)tid,
+					(int32_t)container_tid };
+	append(names, (void **)&names->threads, &names->thread_capacity, &names->thread_count,
+	       &thread, sizeof(thread));
+	return true;
+}
+
+static bool add_image(struct frozen_names *names, char **fields, size_t count)
+{
+	const struct named_image image = { fields[3], fields[4], fields[5] };
+	uint64_t number;
+
+	if (count != 6 || !read_number(fields[1], 10, &number) || number != names->image_count)
 		return false;
 	unescape(fields[5]);
-	names->images[names->image_count++] =
-		(struct named_image){ fields[3], fields[4], fields[5] };
+	append(names, (void **)&names->images, &names->image_capacity, &names->image_count, &image,
+	       sizeof(image));
 	return true;
 }
 
@@ -267,47 +259,40 @@ static bool read_symbol(const struct frozen_names *names, char **fields, size_t 
 	return true;
 }
 
-static bool add_change(struct frozen_names *names, int32_t pid, uint64_t time_ns)
+static void add_change(struct frozen_names *names, uint32_t process, uint64_t time_ns)
 {
-	if (!time_ns)
-		return true;
-	if (!grow_items((void **)&names->changes, &names->change_capacity, names->change_count,
-			sizeof(*names->changes)))
-		return false;
-	names->changes[names->change_count++] = (struct name_change){ pid, time_ns };
-	return true;
+	const struct name_change change = { names->processes[process].pid, time_ns };
+
+	if (time_ns)
+		append(names, (void **)&names->changes, &names->change_capacity,
+		       &names->change_count, &change, sizeof(change));
 }
 
-static bool add_symbol(struct frozen_names *names, char **fields, size_t count, bool *good_ret)
+static bool add_symbol(struct frozen_names *names, char **fields, size_t count)
 {
 	struct frozen_symbol symbol;
 
-	*good_ret = read_symbol(names, fields, count, &symbol);
-	if (!*good_ret)
-		return true;
-	if (!grow_items((void **)&names->symbols, &names->symbol_capacity, names->symbol_count,
-			sizeof(*names->symbols)))
+	if (!read_symbol(names, fields, count, &symbol))
 		return false;
-	names->symbols[names->symbol_count++] = symbol;
-	return add_change(names, names->processes[symbol.process].pid, symbol.from_ns);
+	append(names, (void **)&names->symbols, &names->symbol_capacity, &names->symbol_count,
+	       &symbol, sizeof(symbol));
+	add_change(names, symbol.process, symbol.from_ns);
+	return true;
 }
 
-static bool add_file(struct frozen_names *names, char **fields, size_t count, bool *good_ret)
+static bool add_file(struct frozen_names *names, char **fields, size_t count)
 {
+	const struct named_file file = { fields[2], count == 4 ? fields[3] : NULL };
 	uint64_t number;
 
-	*good_ret = (count == 3 || count == 4) && read_number(fields[1], 10, &number) &&
-		    number == names->file_count;
-	if (!*good_ret)
-		return true;
-	if (!grow_items((void **)&names->files, &names->file_capacity, names->file_count,
-			sizeof(*names->files)))
+	if ((count != 3 && count != 4) || !read_number(fields[1], 10, &number) ||
+	    number != names->file_count)
 		return false;
 	unescape(fields[2]);
 	if (count == 4)
 		unescape(fields[3]);
-	names->files[names->file_count++] =
-		(struct named_file){ fields[2], count == 4 ? fields[3] : NULL };
+	append(names, (void **)&names->files, &names->file_capacity, &names->file_count, &file,
+	       sizeof(file));
 	return true;
 }
 
@@ -351,52 +336,36 @@ static bool read_source_line(const struct frozen_names *names, char **fields, si
 	return true;
 }
 
-static bool add_source_line(struct frozen_names *names, char **fields, size_t count, bool *good_ret)
+static bool add_source_line(struct frozen_names *names, char **fields, size_t count)
 {
 	struct frozen_line line;
 
-	*good_ret = read_source_line(names, fields, count, &line);
-	if (!*good_ret)
-		return true;
-	if (!grow_items((void **)&names->lines, &names->line_capacity, names->line_count,
-			sizeof(*names->lines)))
+	if (!read_source_line(names, fields, count, &line))
 		return false;
 	line.order = (uint32_t)names->line_count;
-	names->lines[names->line_count++] = line;
-	return add_change(names, names->processes[line.process].pid, line.from_ns);
+	append(names, (void **)&names->lines, &names->line_capacity, &names->line_count, &line,
+	       sizeof(line));
+	add_change(names, line.process, line.from_ns);
+	return true;
 }
 
-static bool add_line(struct frozen_names *names, char *line)
+static void add_line(struct frozen_names *names, char *line)
 {
-	char *fields[MOST_FIELDS];
+	static const struct {
+		char letter;
+		bool (*add)(struct frozen_names *names, char **fields, size_t count);
+	} kinds[] = { { 'P', add_process }, { 'I', add_image },       { 'S', add_symbol },
+		      { 'F', add_file },    { 'L', add_source_line }, { 'M', add_source_line },
+		      { 'T', add_thread } };
+	char *fields[MOST_FIELDS] = { 0 };
+	const char letter = *line;
 	size_t count = split(line, fields);
-	bool is_good = true, has_memory = true;
+	bool is_good = false;
 
-	switch (fields[0][0]) {
-	case 'P':
-		has_memory = add_process(names, fields, count, &is_good);
-		break;
-	case 'I':
-		has_memory = add_image(names, fields, count, &is_good);
-		break;
-	case 'S':
-		has_memory = add_symbol(names, fields, count, &is_good);
-		break;
-	case 'F':
-		has_memory = add_file(names, fields, count, &is_good);
-		break;
-	case 'L':
-	case 'M':
-		has_memory = add_source_line(names, fields, count, &is_good);
-		break;
-	case 'T':
-		has_memory = add_thread(names, fields, count, &is_good);
-		break;
-	default:
-		is_good = false;
-	}
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (kinds[i].letter == letter)
+			is_good = kinds[i].add(names, fields, count);
 	names->bad_lines += !is_good;
-	return has_memory;
 }
 
 /* ---- order -------------------------------------------------------------------------------------
@@ -500,7 +469,8 @@ static struct sym_error *read_lines(struct frozen_names *names, char *text, size
 			break;
 		}
 		*newline = '\0';
-		if (!add_line(names, line))
+		add_line(names, line);
+		if (names->lacks_memory)
 			return &sym_error_no_memory;
 		line = newline + 1;
 	}
@@ -628,15 +598,17 @@ static struct frozen_line *find_line(const struct frozen_names *names,
 		       : NULL;
 }
 
-uint32_t frozen_names_epoch(const struct frozen_names *names, int32_t pid, uint64_t time_ns)
+uint32_t frozen_names_epoch(void *context, int32_t pid, uint64_t time_ns)
 {
+	const struct frozen_names *names = context;
 	const struct name_change wanted = { pid, time_ns };
 	return (uint32_t)ASCENDING_COUNT(names->change_count, i,
 					 compare_changes(&names->changes[i], &wanted) <= 0);
 }
 
-int32_t frozen_names_host_tid(const struct frozen_names *names, int32_t pid, int32_t tid)
+int32_t frozen_names_host_tid(void *context, int32_t pid, int32_t tid)
 {
+	const struct frozen_names *names = context;
 	const struct named_thread wanted = { pid, tid, tid };
 	size_t before = ASCENDING_COUNT(names->thread_count, i,
 					compare_threads(&names->threads[i], &wanted) <= 0);
@@ -726,9 +698,10 @@ static struct sym_error *frame_with_line(const struct frozen_names *names,
 	return NULL;
 }
 
-struct sym_error *frozen_names_frame(struct frozen_names *names, struct frame_table *frames,
-				     int32_t pid, uint64_t time_ns, uint64_t address, uint32_t *ret)
+struct sym_error *frozen_names_frame(void *context, struct frame_table *frames, int32_t pid,
+				     uint64_t time_ns, uint64_t address, uint32_t *ret)
 {
+	struct frozen_names *names = context;
 	const struct named_process *process = find_process(names, pid, time_ns);
 	struct frozen_symbol *symbol = process ? find_in(names, process, time_ns, address) : NULL;
 	struct frozen_line *line =

@@ -24,18 +24,16 @@ void frozen_names_close(struct frozen_names *names);
  * before a frame is asked for; the names live as long as the client. */
 void frozen_names_symbolize(struct frozen_names *names, struct symbolize_client *client);
 
-/* The frame of an address of a process at a time; pid -1: of the kernel. *ret: FRAME_NONE when
- * nothing is known of it. */
-struct sym_error *frozen_names_frame(struct frozen_names *names, struct frame_table *frames,
-				     int32_t pid, uint64_t time_ns, uint64_t address, uint32_t *ret)
+/* The functions of address_names.h; `names`: a struct frozen_names. */
+struct sym_error *frozen_names_frame(void *names, struct frame_table *frames, int32_t pid,
+				     uint64_t time_ns, uint64_t address, uint32_t *ret)
 	__attribute__((warn_unused_result));
-
-/* Between two times with the same number all answers for a process are the same. */
-uint32_t frozen_names_epoch(const struct frozen_names *names, int32_t pid, uint64_t time_ns);
+uint32_t frozen_names_epoch(void *names, int32_t pid, uint64_t time_ns);
 
 /* The thread id of the host for one of the process's PID namespace; the same where nothing says it.
+ * `names`: a struct frozen_names.
  */
-int32_t frozen_names_host_tid(const struct frozen_names *names, int32_t pid, int32_t tid);
+int32_t frozen_names_host_tid(void *names, int32_t pid, int32_t tid);
 
 /* Lines that made no sense. */
 size_t frozen_names_bad_lines(const struct frozen_names *names);

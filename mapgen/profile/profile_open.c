@@ -62,17 +62,6 @@ static struct sym_error *read_events(struct profile *profile, int fd,
 
 /* ---- a recording ----------------------------------------------------------------------------- */
 
-static struct sym_error *frozen_frame(void *context, struct frame_table *frames, int32_t pid,
-				      uint64_t time_ns, uint64_t address, uint32_t *ret)
-{
-	return frozen_names_frame(context, frames, pid, time_ns, address, ret);
-}
-
-static uint32_t frozen_epoch(void *context, int32_t pid, uint64_t time_ns)
-{
-	return frozen_names_epoch(context, pid, time_ns);
-}
-
 static uint64_t number_of(const json_t *about, const char *key)
 {
 	json_int_t value = json_integer_value(json_object_get(about, key));
@@ -127,11 +116,6 @@ static bool was_unwound(const json_t *about)
 	return !unwind || strcmp(unwind, "fp") != 0;
 }
 
-static int32_t frozen_tid(void *context, int32_t pid, int32_t tid)
-{
-	return frozen_names_host_tid(context, pid, tid);
-}
-
 static struct sym_error *read_streams(struct profile *profile, const struct trace_archive *archive,
 				      const struct address_names *names, struct event_match *match,
 				      const struct profile_open_opts *opts)
@@ -148,7 +132,7 @@ static struct sym_error *read_streams(struct profile *profile, const struct trac
 							 .match = match,
 							 .pid = archive->streams[i].pid,
 							 .runtime = archive->streams[i].runtime,
-							 .host_tid = frozen_tid,
+							 .host_tid = frozen_names_host_tid,
 							 .host_tid_context = names->context };
 
 		error = read_events(profile, archive->streams[i].fd, &event_opts, opts);
@@ -166,7 +150,7 @@ static struct sym_error *read_archive(struct profile *profile, struct trace_arch
 {
 	struct frozen_names *frozen GUARDED(frozen_names) = NULL;
 	struct event_match *match GUARDED(event_match) = NULL;
-	struct address_names names = { .frame = frozen_frame, .epoch = frozen_epoch };
+	struct address_names names = { .frame = frozen_names_frame, .epoch = frozen_names_epoch };
 	struct stack_notes notes = { 0 };
 	struct perf_profile_opts perf_opts = {
 		.names = &names,

@@ -199,8 +199,8 @@ static struct named_file *find_file(struct recorded_names *names,
 
 	if (key)
 		file = hash_find_or_add((void **)&names->files, key, strlen(key),
-					offsetof(struct named_file, key), sizeof(*file) + strlen(key),
-					&is_new);
+					offsetof(struct named_file, key),
+					sizeof(*file) + strlen(key), &is_new);
 	if (!file || !is_new)
 		return file;
 	file->why = fixup_open_file(names->options, names->recorded_until, mapping, &file->image);

@@ -206,8 +206,7 @@ static struct sym_error *find_image(struct name_table *table, uint32_t process,
 static bool is_same(const struct name_table *table, const struct known_symbol *known,
 		    const char *name, uint64_t size_bytes)
 {
-	return known->size_bytes == size_bytes &&
-	       strlen(name) == known->name_bytes &&
+	return known->size_bytes == size_bytes && strlen(name) == known->name_bytes &&
 	       !memcmp(table->text.data + known->name_offset, name, known->name_bytes);
 }
 
@@ -282,8 +281,8 @@ static const struct known_file *find_file(struct name_table *table, const char *
 	memcpy(key, path, path_bytes);
 	memcpy(key + path_bytes, url, key_bytes - path_bytes + 1);
 	known = hash_find_or_add((void **)&table->files, key, key_bytes,
-				 offsetof(struct known_file, key),
-				 sizeof(*known) + key_bytes + 1, &is_new);
+				 offsetof(struct known_file, key), sizeof(*known) + key_bytes + 1,
+				 &is_new);
 	if (!known || !is_new)
 		return known;
 	known->number = table->file_count++;
