@@ -218,6 +218,21 @@ int path_write_all(int fd, const void *bytes, size_t size_bytes)
 	return 0;
 }
 
+int path_copy_rest(int from_fd, int to_fd)
+{
+	uint8_t room[1 << 16];
+	ssize_t count;
+	int failure = 0;
+
+	while (!failure && (count = read(from_fd, room, sizeof(room)))) {
+		if (count > 0)
+			failure = path_write_all(to_fd, room, (size_t)count);
+		else if (errno != EINTR)
+			failure = -errno;
+	}
+	return failure;
+}
+
 /* Releases the struct without touching the directory. */
 static void output_release(struct path_output *output)
 {

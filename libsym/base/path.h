@@ -91,6 +91,9 @@ bool path_has_content(int directory_fd, const char *name, const void *bytes, siz
 /* Writes all bytes, continuing after short writes and EINTR. Returns 0 or a negative errno. */
 int path_write_all(int fd, const void *bytes, size_t size_bytes);
 
+/* Writes to `to_fd` what is left of `from_fd`, a file or a pipe. Returns 0 or a negative errno. */
+int path_copy_rest(int from_fd, int to_fd);
+
 /* Copies a NULL-terminated list of paths; NULL stays NULL. Returns false if out of memory. */
 bool path_list_copy(const char *const *paths, char ***ret);
 void path_list_free(char **paths);

@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/base/cleanup.h"
 #include "libsym/base/foreign_file.h"
 #include "libsym/base/path.h"
@@ -312,18 +313,11 @@ static bool find_map(struct process_fixup *process_fixup, const char *directory,
 /* Whether one of the symbols, ascending, begins in the mapping. */
 static bool has_symbol(const struct recorded_mapping *mapping, const struct sym_symbols *symbols)
 {
-	size_t low = 0, high = sym_symbols_count(symbols);
+	size_t count = sym_symbols_count(symbols);
+	size_t before = ASCENDING_COUNT(count, i,
+					sym_symbols_at(symbols, i)->start < mapping->start_address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (sym_symbols_at(symbols, middle)->start < mapping->start_address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < sym_symbols_count(symbols) &&
-	       sym_symbols_at(symbols, low)->start < mapping->end_address;
+	return before < count && sym_symbols_at(symbols, before)->start < mapping->end_address;
 }
 
 /* Files of which the map has nothing stay as they are. */

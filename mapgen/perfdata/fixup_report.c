@@ -252,79 +252,55 @@ static const char *origin_text(const struct planned_process *process)
 
 static json_t *process_json(const struct planned_process *process)
 {
-	json_t *object = json_object();
+	json_t *owner = process->code_owner ? json_output_text(process->code_owner) : NULL;
 
-	json_object_set_new(object, "pid", json_integer(process->pid));
-	json_object_set_new(object, "comm", json_output_text(process->comm));
-	json_object_set_new(object, "live", json_boolean(process->lives));
-	json_object_set_new(object, "refused", json_boolean(process->refused));
-	json_object_set_new(object, "dotnet", json_boolean(process->is_dotnet));
-	json_object_set_new(object, "images", json_integer((json_int_t)process->images));
-	json_object_set_new(object, "precompiled_names",
-			    json_integer((json_int_t)process->methods));
-	json_object_set_new(object, "native_images",
-			    json_integer((json_int_t)process->native_images));
-	json_object_set_new(object, "native_functions",
-			    json_integer((json_int_t)process->native_functions));
-	json_object_set_new(object, "native_unnamed",
-			    json_integer((json_int_t)process->native_unnamed));
-	json_object_set_new(object, "code_origin", json_output_text(origin_text(process)));
-	json_object_set_new(object, "code_place", json_output_text(process->code_place));
-	if (process->code_owner)
-		json_object_set_new(object, "code_owner", json_output_text(process->code_owner));
-	json_object_set_new(object, "code_names", json_integer((json_int_t)process->code_names));
-	json_object_set_new(object, "map_names", json_integer((json_int_t)process->map_names));
-	json_object_set_new(object, "code_samples",
-			    json_integer((json_int_t)process->code_samples));
-	json_object_set_new(object, "unnamed_samples",
-			    json_integer((json_int_t)process->unnamed_samples));
-	json_object_set_new(object, "lost_samples",
-			    json_integer((json_int_t)process->lost_samples));
-	json_object_set_new(object, "fixed", json_integer((json_int_t)process->fixed));
-	json_object_set_new(object, "fixed_before",
-			    json_integer((json_int_t)process->fixed_before));
-	json_object_set_new(object, "left", json_integer((json_int_t)process->left));
-	json_object_set_new(object, "failures", json_output_failures(&process->failures));
-	return object;
+	return json_pack(
+		"{s:i, s:o, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o*, s:I, s:I, s:I, "
+		"s:I, s:I, s:I, s:I, s:I, s:o}",
+		"pid", process->pid, "comm", json_output_text(process->comm), "live",
+		process->lives, "refused", process->refused, "dotnet", process->is_dotnet, "images",
+		(json_int_t)process->images, "precompiled_names", (json_int_t)process->methods,
+		"native_images", (json_int_t)process->native_images, "native_functions",
+		(json_int_t)process->native_functions, "native_unnamed",
+		(json_int_t)process->native_unnamed, "code_origin",
+		json_output_text(origin_text(process)), "code_place",
+		json_output_text(process->code_place), "code_owner", owner, "code_names",
+		(json_int_t)process->code_names, "map_names", (json_int_t)process->map_names,
+		"code_samples", (json_int_t)process->code_samples, "unnamed_samples",
+		(json_int_t)process->unnamed_samples, "lost_samples",
+		(json_int_t)process->lost_samples, "fixed", (json_int_t)process->fixed,
+		"fixed_before", (json_int_t)process->fixed_before, "left",
+		(json_int_t)process->left, "failures", json_output_failures(&process->failures));
 }
 
 static json_t *symfile_json(const struct planned_symfile *standin)
 {
-	json_t *object = json_object();
 	char digits[2 * BUILD_ID_BYTES + 1];
 
 	hex_write_bytes(digits, standin->id, BUILD_ID_BYTES);
-	json_object_set_new(object, "build_id", json_output_text(digits));
-	json_object_set_new(object, "of", json_output_text(standin->label));
-	json_object_set_new(object, "symbols", json_integer((json_int_t)standin->symbols));
-	json_object_set_new(object, "new", json_boolean(standin->is_new));
-	return object;
+	return json_pack("{s:s, s:o, s:I, s:b}", "build_id", digits, "of",
+			 json_output_text(standin->label), "symbols", (json_int_t)standin->symbols,
+			 "new", standin->is_new);
 }
 
 static json_t *report_json(const struct perf_fix_report *report)
 {
 	const struct fixup_plan *plan = report->plan;
-	json_t *object = json_object(), *processes = json_array(), *symfiles = json_array();
+	json_t *processes = json_array(), *symfiles = json_array();
 
 	for (size_t i = 0; i < plan->process_count; i++)
 		json_array_append_new(processes, process_json(&plan->processes[i]));
 	for (size_t i = 0; i < plan->symfile_count; i++)
 		json_array_append_new(symfiles, symfile_json(&plan->symfiles[i]));
-	json_object_set_new(object, "output", json_output_text(report->output));
-	json_object_set_new(object, "records", json_integer((json_int_t)report->records));
-	json_object_set_new(object, "changed_records", json_integer((json_int_t)report->changed));
-	json_object_set_new(object, "samples",
-			    json_integer((json_int_t)report->unrecorded->samples));
-	json_object_set_new(object, "unrecorded_samples",
-			    json_integer((json_int_t)report->unrecorded->outside));
-	json_object_set_new(object, "added_mappings",
-			    json_integer((json_int_t)report->unrecorded->added));
-	json_object_set_new(object, "was_compressed", json_boolean(report->was_compressed));
-	json_object_set_new(object, "buildid_dir", json_output_text(report->cache));
-	json_object_set_new(object, "processes", processes);
-	json_object_set_new(object, "standins", symfiles);
-	json_object_set_new(object, "failures", json_output_failures(&report->failures));
-	return object;
+	return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o, s:o, s:o}", "output",
+			 json_output_text(report->output), "records", (json_int_t)report->records,
+			 "changed_records", (json_int_t)report->changed, "samples",
+			 (json_int_t)report->unrecorded->samples, "unrecorded_samples",
+			 (json_int_t)report->unrecorded->outside, "added_mappings",
+			 (json_int_t)report->unrecorded->added, "was_compressed",
+			 report->was_compressed, "buildid_dir", json_output_text(report->cache),
+			 "processes", processes, "standins", symfiles, "failures",
+			 json_output_failures(&report->failures));
 }
 
 int perf_fix_report_print(const struct perf_fix_report *report, const struct options *options,
@@ -369,26 +345,14 @@ static struct sym_error *put_back(void *context, const struct undo_line *line)
 	return sym_error_create(SYM_ERROR_IO, "the undo record names a part that does not exist");
 }
 
-static struct sym_error *copy_part(const struct perf_part *part)
-{
-	uint8_t *room AUTO_FREE = malloc(1 << 18);
-	ssize_t got;
-
-	if (!room)
-		return &sym_error_no_memory;
-	while ((got = read(part->input_fd, room, 1 << 18)) > 0)
-		if (path_write_all(part->output_fd, room, (size_t)got))
-			return sym_error_create(SYM_ERROR_IO, "cannot write a copy");
-	return got < 0 ? sym_error_create(SYM_ERROR_IO, "cannot read") : NULL;
-}
-
 static struct sym_error *perf_undo_records(struct undoing *undoing, const char *path,
 					   char **undo_path_ret)
 {
 	struct sym_error *failure = perf_place_open(&undoing->place, path, path);
 
 	for (size_t i = 0; !failure && i < undoing->place.part_count; i++)
-		failure = copy_part(&undoing->place.parts[i]);
+		failure = perf_files_copy(undoing->place.parts[i].input_fd,
+					  undoing->place.parts[i].output_fd, path);
 	if (failure)
 		return failure;
 	*undo_path_ret = message_format(undoing->place.is_directory ? "%s/undo" : "%s.undo",
@@ -399,11 +363,8 @@ static struct sym_error *perf_undo_records(struct undoing *undoing, const char *
 
 static json_t *undo_json(const char *path, size_t count)
 {
-	json_t *object = json_object();
-
-	json_object_set_new(object, "output", json_output_text(path));
-	json_object_set_new(object, "records_put_back", json_integer((json_int_t)count));
-	return object;
+	return json_pack("{s:o, s:I}", "output", json_output_text(path), "records_put_back",
+			 (json_int_t)count);
 }
 
 int perf_undo(const char *path, const struct options *options)

@@ -13,17 +13,6 @@
 #include "mapgen/perfdata/perf_data.h"
 #include "mapgen/perfdata/perf_stream.h"
 
-enum {
-	PERF_FILE_HEADER_BYTES = 104,
-	PERF_FEATURE_WORDS = 4
-};
-
-struct perf_file_header {
-	uint64_t attributes_offset, attributes_bytes;
-	uint64_t data_offset, data_bytes;
-	uint64_t features[PERF_FEATURE_WORDS];
-};
-
 /* ---- compressed records ------------------------------------------------------ */
 
 /*

@@ -31,36 +31,6 @@ static void perf_data_cut(struct perf_copy *copy, uint64_t offset, const char *w
 					   why);
 }
 
-/* ---- bytes that are no records --------------------------------------------- */
-
-/* Copies `count` bytes, or as many as there are. */
-static bool copy_bytes(struct perf_copy *copy, uint64_t count)
-{
-	while (count && perf_input_need(&copy->input, 1)) {
-		size_t piece = perf_input_available(&copy->input);
-
-		if (piece > count)
-			piece = (size_t)count;
-		perf_output_append(&copy->output, perf_input_bytes(&copy->input), piece);
-		perf_input_take(&copy->input, piece);
-		count -= piece;
-	}
-	return !count;
-}
-
-static bool skip_bytes(struct perf_copy *copy, uint64_t count)
-{
-	while (count && perf_input_need(&copy->input, 1)) {
-		size_t piece = perf_input_available(&copy->input);
-
-		if (piece > count)
-			piece = (size_t)count;
-		perf_input_take(&copy->input, piece);
-		count -= piece;
-	}
-	return !count;
-}
-
 /* ---- records ------------------------------------------------------------------ */
 
 static bool is_wanted(const struct perf_copy *copy, uint32_t type)
@@ -203,8 +173,8 @@ static bool pass_special(struct perf_copy *copy, uint32_t type, size_t size, uin
 	}
 	if (type == PERF_RECORD_AUXTRACE && !perf_copy_note_aux(copy, offset, copy->output.offset))
 		return false;
-	copy_bytes(copy, size);
-	if (copy_bytes(copy, behind))
+	perf_stream_copy(&copy->input, &copy->output, size);
+	if (perf_stream_copy(&copy->input, &copy->output, behind))
 		return true;
 	perf_data_cut(copy, copy->input.offset,
 		      "the data ends in the middle of what belongs to a record");
@@ -290,37 +260,36 @@ static struct sym_error *perf_data_refuse(const struct perf_copy *copy, const ch
 	return sym_error_create(SYM_ERROR_IO, "%s: %s", copy->job->path, why);
 }
 
-static struct sym_error *read_file_header(struct perf_copy *copy)
+struct perf_file_header perf_file_header_read(const uint8_t bytes[PERF_FILE_HEADER_BYTES])
 {
-	struct perf_file_header *header = &copy->header;
-	struct reader reader = reader_over(perf_input_bytes(&copy->input), PERF_FILE_HEADER_BYTES);
+	struct reader reader = reader_over(bytes, PERF_FILE_HEADER_BYTES);
+	struct perf_file_header header;
 
-	reader_seek(&reader, 24);
-	header->attributes_offset = reader_u64(&reader);
-	header->attributes_bytes = reader_u64(&reader);
-	header->data_offset = reader_u64(&reader);
-	header->data_bytes = reader_u64(&reader);
+	reader_seek(&reader, 8);
+	header.header_bytes = reader_u64(&reader);
+	header.attribute_bytes = reader_u64(&reader);
+	header.attributes_offset = reader_u64(&reader);
+	header.attributes_bytes = reader_u64(&reader);
+	header.data_offset = reader_u64(&reader);
+	header.data_bytes = reader_u64(&reader);
 	reader_seek(&reader, 72);
 	for (size_t i = 0; i < PERF_FEATURE_WORDS; i++)
-		header->features[i] = reader_u64(&reader);
-	if (header->data_offset < PERF_FILE_HEADER_BYTES ||
-	    header->data_bytes > UINT64_MAX - header->data_offset)
-		return perf_data_refuse(copy, "the header of the file contradicts itself");
-	return NULL;
+		header.features[i] = reader_u64(&reader);
+	return header;
 }
 
 static struct sym_error *copy_file(struct perf_copy *copy)
 {
 	struct perf_file_header *header = &copy->header;
 	uint64_t end;
-	struct sym_error *failure;
 
 	if (!perf_input_need(&copy->input, PERF_FILE_HEADER_BYTES))
 		return perf_data_refuse(copy, "it ends inside its header");
-	failure = read_file_header(copy);
-	if (failure)
-		return failure;
-	if (!copy_bytes(copy, header->data_offset)) {
+	*header = perf_file_header_read(perf_input_bytes(&copy->input));
+	if (header->data_offset < PERF_FILE_HEADER_BYTES ||
+	    header->data_bytes > UINT64_MAX - header->data_offset)
+		return perf_data_refuse(copy, "the header of the file contradicts itself");
+	if (!perf_stream_copy(&copy->input, &copy->output, header->data_offset)) {
 		perf_data_cut(copy, copy->input.offset, "the file ends before its data");
 		return NULL;
 	}
@@ -333,10 +302,11 @@ static struct sym_error *copy_file(struct perf_copy *copy)
 		perf_data_cut(copy, copy->input.offset, "the file ends before its data does");
 	if (copy->was_compressed) {
 		if (copy->cut && end != UINT64_MAX)
-			skip_bytes(copy, end - copy->input.offset);
+			perf_stream_copy(&copy->input, &(struct perf_output){ .fd = -1 },
+					 end - copy->input.offset);
 		return perf_copy_finish_expanded(copy);
 	}
-	copy_bytes(copy, UINT64_MAX);
+	perf_stream_copy(&copy->input, &copy->output, UINT64_MAX);
 	return NULL;
 }
 
@@ -344,12 +314,12 @@ static struct sym_error *copy_file(struct perf_copy *copy)
 static struct sym_error *copy_stream(struct perf_copy *copy)
 {
 	if (copy->shape == PERF_DATA_PIPE)
-		copy_bytes(copy, PIPE_HEADER_BYTES);
+		perf_stream_copy(&copy->input, &copy->output, PIPE_HEADER_BYTES);
 	pass_records(copy, UINT64_MAX);
 	if (copy->failure)
 		return STEAL(copy->failure);
 	if (!copy->was_compressed)
-		copy_bytes(copy, UINT64_MAX);
+		perf_stream_copy(&copy->input, &copy->output, UINT64_MAX);
 	return NULL;
 }
 
@@ -385,12 +355,9 @@ static struct sym_error *copy_whole(struct perf_copy *copy)
 
 static struct sym_error *perf_data_settle(struct perf_copy *copy)
 {
-	int failure;
-
-	perf_output_flush(&copy->output);
-	failure = copy->output.failure;
-	if (failure)
-		return sym_error_create(SYM_ERROR_IO, "cannot write: %s", strerror(failure));
+	if (copy->output.failure)
+		return sym_error_create(SYM_ERROR_IO, "cannot write: %s",
+					strerror(copy->output.failure));
 	if (copy->input.failure)
 		return sym_error_create(SYM_ERROR_IO, "%s: cannot read: %s", copy->job->path,
 					strerror(copy->input.failure));
@@ -399,10 +366,10 @@ static struct sym_error *perf_data_settle(struct perf_copy *copy)
 
 struct sym_error *perf_data_copy(const struct perf_data_job *job, struct perf_data_result *ret)
 {
-	struct perf_copy copy = { .job = job };
-	bool in = perf_input_init(&copy.input, job->input_fd);
-	bool out = perf_output_init(&copy.output, job->output_fd);
-	struct sym_error *failure = in && out ? copy_whole(&copy) : &sym_error_no_memory;
+	struct perf_copy copy = { .job = job, .output = { .fd = job->output_fd } };
+	struct sym_error *failure = perf_input_init(&copy.input, job->input_fd)
+					    ? copy_whole(&copy)
+					    : &sym_error_no_memory;
 
 	if (!failure)
 		failure = perf_data_settle(&copy);
@@ -415,7 +382,6 @@ struct sym_error *perf_data_copy(const struct perf_data_job *job, struct perf_da
 			.cut = STEAL(copy.cut),
 		};
 	perf_input_deinit(&copy.input);
-	perf_output_deinit(&copy.output);
 	perf_copy_deinit(&copy);
 	return failure;
 }

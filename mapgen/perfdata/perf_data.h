@@ -22,10 +22,12 @@
 #ifndef MAPGEN_PERFDATA_PERF_DATA_H
 #define MAPGEN_PERFDATA_PERF_DATA_H
 
+#include <endian.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Records that perf writes itself; the kernel's are PERF_RECORD_* of linux/perf_event.h. */
 enum perf_user_record_type {
@@ -49,6 +51,33 @@ enum perf_data_shape {
 	PERF_DATA_PIPE,
 	PERF_DATA_PART,
 };
+
+enum {
+	PERF_FILE_HEADER_BYTES = 104,
+	PERF_FEATURE_WORDS = 4
+};
+
+struct perf_file_header {
+	uint64_t header_bytes, attribute_bytes; /* of one */
+	uint64_t attributes_offset, attributes_bytes;
+	uint64_t data_offset, data_bytes;
+	uint64_t features[PERF_FEATURE_WORDS];
+};
+
+struct perf_file_header perf_file_header_read(const uint8_t bytes[PERF_FILE_HEADER_BYTES]);
+
+static inline bool perf_file_has_feature(const struct perf_file_header *header,
+					 unsigned int feature)
+{
+	return header->features[feature / 64] >> feature % 64 & 1;
+}
+
+/* Writes a field. */
+static inline void perf_data_put_u64(uint8_t *bytes, uint64_t value)
+{
+	value = htole64(value);
+	memcpy(bytes, &value, sizeof(value));
+}
 
 struct perf_record {
 	uint32_t type;

@@ -12,7 +12,6 @@
 #include "mapgen/perfdata/perf_sample.h"
 
 enum {
-	HEADER_BYTES = 104,
 	FEATURE_KERNEL_RELEASE = 4,
 	FEATURE_PROCESSORS = 7,
 	FEATURE_EVENT_DESC = 12,
@@ -58,18 +57,12 @@ static struct sym_error *add_event(struct perf_events *events, const uint8_t *by
 				   size_t *ret)
 {
 	struct recorded_event *event;
-	size_t capacity = events->count ? events->count : 0;
 
 	if (events->count == MOST_EVENTS)
 		return sym_error_create(SYM_ERROR_LIMIT, "more than %d events", MOST_EVENTS);
-	if (!(capacity & (capacity - 1))) {
-		void *moved = reallocarray(events->items, capacity ? 2 * capacity : 1,
-					   sizeof(*events->items));
-
-		if (!moved)
-			return &sym_error_no_memory;
-		events->items = moved;
-	}
+	if (!grow_items((void **)&events->items, &events->capacity, events->count,
+			sizeof(struct recorded_event *)))
+		return &sym_error_no_memory;
 	event = calloc(1, sizeof(*event));
 	if (!event)
 		return &sym_error_no_memory;
@@ -109,11 +102,6 @@ static struct sym_error *add_ids(struct perf_events *events, struct reader *read
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-struct header {
-	uint64_t attr_bytes, attrs_offset, attrs_bytes, data_offset, data_bytes;
-	uint64_t features;
-};
-
 /* Heap; NULL with *error_ret on failure. Reads nothing when `count` is 0. */
 static uint8_t *read_table(int fd, uint64_t offset, uint64_t size_bytes,
 			   struct sym_error **error_ret)
@@ -140,22 +128,22 @@ static uint8_t *read_table(int fd, uint64_t offset, uint64_t size_bytes,
 }
 
 static struct sym_error *read_attributes(struct perf_events *events, int fd,
-					 const struct header *header)
+					 const struct perf_file_header *header)
 {
 	struct sym_error *error = NULL;
 	uint8_t *table AUTO_FREE = NULL;
 
-	if (header->attr_bytes < FIRST_ATTR_BYTES + 16 || header->attr_bytes > UINT16_MAX)
+	if (header->attribute_bytes < FIRST_ATTR_BYTES + 16 || header->attribute_bytes > UINT16_MAX)
 		return sym_error_create(SYM_ERROR_FORMAT, "attributes of an impossible size");
-	table = read_table(fd, header->attrs_offset, header->attrs_bytes, &error);
-	for (uint64_t at = 0; !error && header->attrs_bytes - at >= header->attr_bytes;
-	     at += header->attr_bytes) {
-		struct reader ids = reader_over(table + at + header->attr_bytes - 16, 16);
+	table = read_table(fd, header->attributes_offset, header->attributes_bytes, &error);
+	for (uint64_t at = 0; !error && header->attributes_bytes - at >= header->attribute_bytes;
+	     at += header->attribute_bytes) {
+		struct reader ids = reader_over(table + at + header->attribute_bytes - 16, 16);
 		uint64_t offset = reader_u64(&ids), size_bytes = reader_u64(&ids);
 		uint8_t *bytes AUTO_FREE = NULL;
 		size_t event;
 
-		error = add_event(events, table + at, (size_t)header->attr_bytes - 16, &event);
+		error = add_event(events, table + at, (size_t)header->attribute_bytes - 16, &event);
 		if (!error)
 			bytes = read_table(fd, offset, size_bytes, &error);
 		if (error)
@@ -232,16 +220,16 @@ static struct sym_error *take_feature(struct perf_events *events, uint64_t featu
 
 /* Features are informative only: a damaged one is skipped. */
 static struct sym_error *read_feature(struct perf_events *events, int fd,
-				      const struct header *header, unsigned int feature)
+				      const struct perf_file_header *header, unsigned int feature)
 {
-	const uint64_t before = header->features & ((1ull << feature) - 1);
+	const uint64_t before = header->features[0] & ((1ull << feature) - 1);
 	uint64_t at = header->data_offset + header->data_bytes;
 	struct sym_error *error = NULL;
 	uint8_t row[16], *table AUTO_FREE = NULL;
 	struct reader reader = reader_over(row, sizeof(row));
 	uint64_t offset, size_bytes;
 
-	if (!(header->features >> feature & 1))
+	if (!perf_file_has_feature(header, feature))
 		return NULL;
 	at += 16 * (uint64_t)__builtin_popcountll(before);
 	if (path_read_at(fd, row, sizeof(row), at))
@@ -249,35 +237,23 @@ static struct sym_error *read_feature(struct perf_events *events, int fd,
 	offset = reader_u64(&reader);
 	size_bytes = reader_u64(&reader);
 	table = read_table(fd, offset, size_bytes, &error);
-	if (error && sym_error_code(error) != SYM_ERROR_NO_MEMORY) {
-		sym_error_destroy(error);
-		return NULL;
-	}
 	if (error)
-		return error;
+		return sym_error_only_no_memory(error);
 	reader = reader_over(table, (size_t)size_bytes);
 	return take_feature(events, feature, &reader);
 }
 
 struct sym_error *perf_events_read(struct perf_events *events, int fd)
 {
-	uint8_t bytes[HEADER_BYTES];
-	struct reader reader = reader_over(bytes, sizeof(bytes));
-	struct header header;
+	uint8_t bytes[PERF_FILE_HEADER_BYTES];
+	struct perf_file_header header;
 	struct sym_error *error;
 
 	if (path_read_at(fd, bytes, sizeof(bytes), 0))
 		return NULL;
-	reader_skip(&reader, 8);
-	if (reader_u64(&reader) != HEADER_BYTES)
+	header = perf_file_header_read(bytes);
+	if (header.header_bytes != PERF_FILE_HEADER_BYTES)
 		return NULL; /* a pipe, or what perf_data_copy() refuses */
-	header.attr_bytes = reader_u64(&reader);
-	header.attrs_offset = reader_u64(&reader);
-	header.attrs_bytes = reader_u64(&reader);
-	header.data_offset = reader_u64(&reader);
-	header.data_bytes = reader_u64(&reader);
-	reader_seek(&reader, 72);
-	header.features = reader_u64(&reader);
 	error = read_attributes(events, fd, &header);
 	if (!error)
 		error = read_feature(events, fd, &header, FEATURE_KERNEL_RELEASE);
@@ -339,7 +315,6 @@ bool perf_events_find(const struct perf_events *events, const struct perf_record
 		      size_t *ret)
 {
 	const struct perf_event_attr *first;
-	struct perf_sample_id trailer;
 	struct perf_sample sample;
 	uint64_t id = 0;
 	void *event;
@@ -353,11 +328,22 @@ bool perf_events_find(const struct perf_events *events, const struct perf_record
 	} else if (record->type == PERF_RECORD_SAMPLE) {
 		if (perf_sample_read(first, record->bytes, record->size_bytes, &sample))
 			id = sample.id;
-	} else if (perf_sample_read_id(first, record->bytes, record->size_bytes, &trailer)) {
-		id = trailer.id;
+	} else if (perf_sample_read_id(first, record->bytes, record->size_bytes, &sample)) {
+		id = sample.id;
 	}
 	event = id ? address_table_find(&events->by_id, id) : NULL;
 	if (event)
 		*ret = (size_t)event - 1;
 	return true;
+}
+
+void perf_events_read_id(const struct perf_events *events, const struct perf_record *record,
+			 struct perf_sample *ret)
+{
+	size_t event;
+
+	if (!perf_events_find(events, record, &event) ||
+	    !perf_sample_read_id(&events->items[event]->attr, record->bytes, record->size_bytes,
+				 ret))
+		*ret = (struct perf_sample){ 0 };
 }

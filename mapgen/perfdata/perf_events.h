@@ -26,6 +26,7 @@
 #include "libsym/base/address_table.h"
 #include "libsym/libsym.h"
 #include "mapgen/perfdata/perf_data.h"
+#include "mapgen/perfdata/perf_sample.h"
 
 struct recorded_event {
 	struct perf_event_attr attr;
@@ -35,7 +36,7 @@ struct recorded_event {
 
 struct perf_events {
 	struct recorded_event **items; /* pointers, because the events do not move */
-	size_t count;
+	size_t count, capacity;
 	struct address_table by_id;
 	bool has_switches;    /* SWITCH records */
 	char *kernel_release; /* feature 4; NULL: missing */
@@ -55,5 +56,9 @@ struct sym_error *perf_events_take(struct perf_events *events, const struct perf
 /* Number of the event of a record; false when there is no event. */
 bool perf_events_find(const struct perf_events *events, const struct perf_record *record,
 		      size_t *ret);
+
+/* Thread and time of a record that is no sample; zero where the data do not have them. */
+void perf_events_read_id(const struct perf_events *events, const struct perf_record *record,
+			 struct perf_sample *ret);
 
 #endif

@@ -132,24 +132,13 @@ struct feature_table {
 	size_t count;
 };
 
-static void put_u64(uint8_t *room, uint64_t value)
-{
-	for (unsigned int i = 0; i < 8; i++)
-		room[i] = (uint8_t)(value >> 8 * i);
-}
-
-static bool has_feature(const struct perf_file_header *header, unsigned int feature)
-{
-	return header->features[feature / 64] >> feature % 64 & 1;
-}
-
 static bool read_table(struct perf_copy *copy, struct feature_table *table)
 {
 	for (unsigned int feature = 0; feature < FEATURES; feature++) {
 		struct feature_section *section = &table->sections[table->count];
 		struct reader reader;
 
-		if (!has_feature(&copy->header, feature))
+		if (!perf_file_has_feature(&copy->header, feature))
 			continue;
 		if (!perf_input_need(&copy->input, SECTION_BYTES))
 			return false;
@@ -172,8 +161,8 @@ static void write_table(struct perf_copy *copy, const struct feature_table *tabl
 
 		if (section->feature == PERF_FEATURE_COMPRESSED)
 			continue;
-		put_u64(room, section->offset + moved);
-		put_u64(room + 8, section->size_bytes);
+		perf_data_put_u64(room, section->offset + moved);
+		perf_data_put_u64(room + 8, section->size_bytes);
 		perf_output_append(&copy->output, room, sizeof(room));
 	}
 }
@@ -212,7 +201,7 @@ static struct sym_error *move_aux_index(struct perf_copy *copy, uint64_t offset,
 			offset += 8;
 			continue;
 		}
-		put_u64(room, moved_aux(copy, value));
+		perf_data_put_u64(room, moved_aux(copy, value));
 		if (pwrite(fd, room, sizeof(room), (off_t)offset) != sizeof(room))
 			return sym_error_create(SYM_ERROR_IO,
 						"cannot write the index of trace data");
@@ -245,11 +234,11 @@ static struct sym_error *rewrite_header(struct perf_copy *copy, uint64_t data_by
 
 	if (fd < 0)
 		return NULL;
-	put_u64(room, data_bytes);
+	perf_data_put_u64(room, data_bytes);
 	if (header->data_bytes && pwrite(fd, room, 8, 48) != 8)
 		return sym_error_create(SYM_ERROR_IO, "cannot write the header");
 	for (size_t i = 0; i < PERF_FEATURE_WORDS; i++)
-		put_u64(room + 8 * i, has_table ? header->features[i] : 0);
+		perf_data_put_u64(room + 8 * i, has_table ? header->features[i] : 0);
 	if (has_table)
 		room[PERF_FEATURE_COMPRESSED / 8] &= (uint8_t) ~(1u << PERF_FEATURE_COMPRESSED % 8);
 	if (pwrite(fd, room, 8 * PERF_FEATURE_WORDS, 72) != 8 * PERF_FEATURE_WORDS)
@@ -263,16 +252,6 @@ static bool lie_behind(const struct feature_table *table, uint64_t offset)
 		if (table->sections[i].size_bytes && table->sections[i].offset < offset)
 			return false;
 	return true;
-}
-
-static void copy_rest(struct perf_copy *copy)
-{
-	while (perf_input_need(&copy->input, 1)) {
-		size_t count = perf_input_available(&copy->input);
-
-		perf_output_append(&copy->output, perf_input_bytes(&copy->input), count);
-		perf_input_take(&copy->input, count);
-	}
 }
 
 struct sym_error *perf_copy_finish_expanded(struct perf_copy *copy)
@@ -294,11 +273,10 @@ struct sym_error *perf_copy_finish_expanded(struct perf_copy *copy)
 					"%s: compressed, with sections in an unsupported order",
 					copy->job->path);
 	moved = copy->output.offset - copy->input.offset;
-	moved +=
-		SECTION_BYTES * (table.count - has_feature(&copy->header, PERF_FEATURE_COMPRESSED));
+	moved += SECTION_BYTES *
+		 (table.count - perf_file_has_feature(&copy->header, PERF_FEATURE_COMPRESSED));
 	write_table(copy, &table, moved);
-	copy_rest(copy);
-	perf_output_flush(&copy->output);
+	perf_stream_copy(&copy->input, &copy->output, UINT64_MAX);
 	failure = rewrite_header(copy, data_bytes, true);
 	return failure || copy->output.fd < 0 ? failure : move_aux_indexes(copy, &table, moved);
 }

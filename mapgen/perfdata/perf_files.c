@@ -28,8 +28,7 @@
 #include "mapgen/cli/work_directory.h"
 
 enum {
-	MOST_PARTS = 65536,
-	COPY_BYTES = 256 << 10
+	MOST_PARTS = 65536
 };
 
 static struct sym_error *add_part(struct perf_place *place, const char *name, int input_fd,
@@ -83,21 +82,13 @@ static struct sym_error *open_file(struct perf_place *place, int input_fd)
 
 /* ---- a directory ----------------------------------------------------------------------------- */
 
-static struct sym_error *copy_plain(int input_fd, int output_fd, const char *name)
+struct sym_error *perf_files_copy(int input_fd, int output_fd, const char *name)
 {
-	char *room AUTO_FREE = malloc(COPY_BYTES);
-	int failure = room ? 0 : -ENOMEM;
+	int failure = path_copy_rest(input_fd, output_fd);
 
-	while (!failure) {
-		ssize_t got = read(input_fd, room, COPY_BYTES);
-
-		if (!got)
-			return NULL;
-		if (got < 0 && errno == EINTR)
-			continue;
-		failure = got < 0 ? -errno : path_write_all(output_fd, room, (size_t)got);
-	}
-	return sym_error_create(SYM_ERROR_IO, "%s: cannot copy: %s", name, strerror(-failure));
+	return failure ? sym_error_create(SYM_ERROR_IO, "%s: cannot copy: %s", name,
+					  strerror(-failure))
+		       : NULL;
 }
 
 static bool is_data(const char *name)
@@ -157,7 +148,7 @@ static struct sym_error *copy_entry(struct perf_place *place, int input_director
 	if (is_top && is_data(name))
 		return add_part(place, name, steal_fd(&input_fd), steal_fd(&output_fd),
 				!strcmp(name, "data"));
-	return copy_plain(input_fd, output_fd, name);
+	return perf_files_copy(input_fd, output_fd, name);
 }
 
 static struct sym_error *copy_directory(struct perf_place *place, int input_fd, int output_fd,
@@ -307,7 +298,7 @@ static struct sym_error *pour_out(struct perf_place *place)
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return sym_error_create(SYM_ERROR_IO, "cannot read the output back: %s",
 					strerror(errno));
-	return copy_plain(fd, STDOUT_FILENO, "standard output");
+	return perf_files_copy(fd, STDOUT_FILENO, "standard output");
 }
 
 /* The old file is moved away in the same step. */

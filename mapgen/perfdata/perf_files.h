@@ -44,6 +44,9 @@ struct perf_place {
 struct sym_error *perf_place_open(struct perf_place *place, const char *input_path,
 				  const char *output_path);
 
+/* Copies what is left of the input. `name`: for messages. */
+struct sym_error *perf_files_copy(int input_fd, int output_fd, const char *name);
+
 /* Gives the complete output its name, with owner and mode of the input. */
 struct sym_error *perf_place_commit(struct perf_place *place);
 

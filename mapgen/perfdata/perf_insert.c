@@ -11,15 +11,11 @@
 #include "mapgen/cli/message.h"
 
 enum {
-	FILE_HEADER_BYTES = 104,
 	PIPE_HEADER_BYTES = 16,
 	RECORD_HEADER_BYTES = 8,
 	SECTION_BYTES = 16,
-	ATTRIBUTES_AT = 24,
-	DATA_AT = 40,
 	DATA_BYTES_AT = 48,
-	FEATURES_AT = 72,
-	FEATURE_BITS = 256,
+	FEATURE_BITS = 64 * PERF_FEATURE_WORDS,
 	FIRST_OF_PERF = 64, /* types from here on are perf's, not the kernel's */
 	STEP_BYTES = 1 << 20
 };
@@ -29,12 +25,6 @@ static uint64_t get_u64(const uint8_t *bytes)
 	struct reader reader = reader_over(bytes, 8);
 
 	return reader_u64(&reader);
-}
-
-static void put_u64(uint8_t *bytes, uint64_t value)
-{
-	for (unsigned int i = 0; i < 8; i++)
-		bytes[i] = (uint8_t)(value >> 8 * i);
 }
 
 static bool write_at(int fd, const void *bytes, size_t count, uint64_t offset)
@@ -57,24 +47,19 @@ static bool move_rest(int fd, uint64_t from, uint64_t end, uint64_t distance)
 	return room;
 }
 
-static bool has_feature(const uint8_t *header, unsigned int bit)
-{
-	return header[FEATURES_AT + bit / 8] >> bit % 8 & 1;
-}
-
 /* Moves the sections that the table behind the data lists; the table itself has moved already. */
-static bool move_sections(int fd, const uint8_t *header, uint64_t table, uint64_t from,
-			  uint64_t distance)
+static bool move_sections(int fd, const struct perf_file_header *header, uint64_t table,
+			  uint64_t from, uint64_t distance)
 {
 	for (unsigned int bit = 0; bit < FEATURE_BITS; bit++) {
 		uint8_t section[SECTION_BYTES];
 
-		if (!has_feature(header, bit))
+		if (!perf_file_has_feature(header, bit))
 			continue;
 		if (path_read_at(fd, section, sizeof(section), table))
 			return false;
 		if (get_u64(section) >= from)
-			put_u64(section, get_u64(section) + distance);
+			perf_data_put_u64(section, get_u64(section) + distance);
 		if (!write_at(fd, section, sizeof(section), table))
 			return false;
 		table += SECTION_BYTES;
@@ -116,21 +101,21 @@ static uint64_t end_of_file(int fd)
 
 const char *perf_insert_trouble(int fd, enum perf_data_shape shape)
 {
-	uint64_t end = end_of_file(fd), data, data_bytes, at;
-	uint8_t header[FILE_HEADER_BYTES];
+	uint64_t end = end_of_file(fd), at;
+	uint8_t bytes[PERF_FILE_HEADER_BYTES];
+	struct perf_file_header header;
 
 	if (shape == PERF_DATA_PIPE)
 		return first_of_kernel(fd, end, &at)
 			       ? NULL
 			       : "there is no place for more records in what came from the pipe";
-	if (shape != PERF_DATA_FILE || path_read_at(fd, header, sizeof(header), 0))
+	if (shape != PERF_DATA_FILE || path_read_at(fd, bytes, sizeof(bytes), 0))
 		return "there is no place for more records";
-	data = get_u64(header + DATA_AT);
-	data_bytes = get_u64(header + DATA_BYTES_AT);
-	if (has_feature(header, PERF_FEATURE_AUXTRACE))
+	header = perf_file_header_read(bytes);
+	if (perf_file_has_feature(&header, PERF_FEATURE_AUXTRACE))
 		return "the data has a trace, which says where it lies and so cannot move";
-	if (!data_bytes || get_u64(header + ATTRIBUTES_AT) >= data || data > end ||
-	    data_bytes > end - data)
+	if (!header.data_bytes || header.attributes_offset >= header.data_offset ||
+	    header.data_offset > end || header.data_bytes > end - header.data_offset)
 		return "the recording did not end, or its sections lie in an order that is not "
 		       "known";
 	return NULL;
@@ -138,18 +123,19 @@ const char *perf_insert_trouble(int fd, enum perf_data_shape shape)
 
 bool perf_insert_room(int fd, bool at_end, uint64_t count, uint64_t *at_ret)
 {
-	uint8_t header[FILE_HEADER_BYTES];
-	uint64_t data, data_bytes;
+	uint8_t bytes[PERF_FILE_HEADER_BYTES];
+	struct perf_file_header header;
+	uint64_t data_end;
 
-	if (path_read_at(fd, header, sizeof(header), 0))
+	if (path_read_at(fd, bytes, sizeof(bytes), 0))
 		return false;
-	data = get_u64(header + DATA_AT);
-	data_bytes = get_u64(header + DATA_BYTES_AT);
-	*at_ret = at_end ? data + data_bytes : data;
-	put_u64(header + DATA_BYTES_AT, data_bytes + count);
+	header = perf_file_header_read(bytes);
+	data_end = header.data_offset + header.data_bytes;
+	*at_ret = at_end ? data_end : header.data_offset;
+	perf_data_put_u64(bytes + DATA_BYTES_AT, header.data_bytes + count);
 	return move_rest(fd, *at_ret, end_of_file(fd), count) &&
-	       move_sections(fd, header, data + data_bytes + count, *at_ret, count) &&
-	       write_at(fd, header, sizeof(header), 0);
+	       move_sections(fd, &header, data_end + count, *at_ret, count) &&
+	       write_at(fd, bytes, sizeof(bytes), 0);
 }
 
 struct sym_error *perf_insert(int fd, enum perf_data_shape shape, const void *bytes, size_t count,

@@ -163,7 +163,7 @@ bool perf_sample_read_time(const struct perf_event_attr *attr, const void *recor
 }
 
 bool perf_sample_read_id(const struct perf_event_attr *attr, const void *record, size_t size_bytes,
-			 struct perf_sample_id *ret)
+			 struct perf_sample *ret)
 {
 	const uint64_t known = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
 			       PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
@@ -177,20 +177,7 @@ bool perf_sample_read_id(const struct perf_event_attr *attr, const void *record,
 	if (size_bytes < HEADER_BYTES + trailer_bytes)
 		return false;
 	reader_seek(&reader, size_bytes - trailer_bytes);
-	if (type & PERF_SAMPLE_TID) {
-		ret->pid = reader_u32(&reader);
-		ret->tid = reader_u32(&reader);
-	}
-	if (type & PERF_SAMPLE_TIME)
-		ret->time_ns = reader_u64(&reader);
-	if (type & PERF_SAMPLE_ID)
-		ret->id = reader_u64(&reader);
-	if (type & PERF_SAMPLE_STREAM_ID)
-		reader_u64(&reader);
-	if (type & PERF_SAMPLE_CPU) {
-		ret->cpu = reader_u32(&reader);
-		reader_u32(&reader);
-	}
+	read_fixed(&reader, type & ~(uint64_t)PERF_SAMPLE_IDENTIFIER, ret);
 	if (type & PERF_SAMPLE_IDENTIFIER)
 		ret->id = reader_u64(&reader);
 	return reader_ok(&reader);

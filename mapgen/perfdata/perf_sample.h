@@ -39,13 +39,6 @@ struct perf_sample {
 	size_t stack_bytes;
 };
 
-/* The fields behind a record that is no sample. */
-struct perf_sample_id {
-	uint64_t time_ns;
-	uint64_t id;
-	uint32_t pid, tid, cpu;
-};
-
 /* `record`: the whole record with its header. False when fields reach beyond its end. */
 bool perf_sample_read(const struct perf_event_attr *attr, const void *record, size_t size_bytes,
 		      struct perf_sample *ret);
@@ -54,9 +47,10 @@ bool perf_sample_read(const struct perf_event_attr *attr, const void *record, si
 bool perf_sample_read_time(const struct perf_event_attr *attr, const void *record,
 			   size_t size_bytes, uint64_t *ret);
 
-/* Zero when the attribute has no such fields. False when the record is too short for them. */
+/* The fields behind a record that is no sample: thread, time, event and processor. Zero when the
+ * attribute has no such fields. False when the record is too short for them. */
 bool perf_sample_read_id(const struct perf_event_attr *attr, const void *record, size_t size_bytes,
-			 struct perf_sample_id *ret);
+			 struct perf_sample *ret);
 
 /*
  * The id of the event of a record, when there are several attributes. With PERF_SAMPLE_IDENTIFIER

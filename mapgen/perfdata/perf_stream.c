@@ -45,46 +45,23 @@ bool perf_input_need(struct perf_input *input, size_t count)
 	return perf_input_available(input) >= count;
 }
 
-bool perf_output_init(struct perf_output *output, int fd)
-{
-	*output = (struct perf_output){ .fd = fd, .data = malloc(PERF_STREAM_BYTES) };
-	return output->data != NULL;
-}
-
-void perf_output_deinit(struct perf_output *output)
-{
-	free(output->data);
-}
-
-static void write_out(struct perf_output *output, const void *bytes, size_t count)
-{
-	int failure;
-
-	if (output->fd < 0 || output->failure || !count)
-		return;
-	failure = path_write_all(output->fd, bytes, count);
-	if (failure)
-		output->failure = -failure;
-}
-
-void perf_output_flush(struct perf_output *output)
-{
-	write_out(output, output->data, output->size_bytes);
-	output->size_bytes = 0;
-}
-
 void perf_output_append(struct perf_output *output, const void *bytes, size_t count)
 {
 	output->offset += count;
-	if (output->fd < 0)
-		return;
-	if (count > PERF_STREAM_BYTES - output->size_bytes)
-		perf_output_flush(output);
-	/* Large pieces are common in data that is not compressed; they are not copied here. */
-	if (count >= PERF_STREAM_BYTES / 4 && !output->size_bytes) {
-		write_out(output, bytes, count);
-		return;
+	if (output->fd >= 0 && !output->failure)
+		output->failure = -path_write_all(output->fd, bytes, count);
+}
+
+bool perf_stream_copy(struct perf_input *input, struct perf_output *output, uint64_t count)
+{
+	while (count && perf_input_need(input, 1)) {
+		size_t piece = perf_input_available(input);
+
+		if (piece > count)
+			piece = (size_t)count;
+		perf_output_append(output, perf_input_bytes(input), piece);
+		perf_input_take(input, piece);
+		count -= piece;
 	}
-	memcpy(output->data + output->size_bytes, bytes, count);
-	output->size_bytes += count;
+	return !count;
 }

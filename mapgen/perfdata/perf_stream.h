@@ -51,18 +51,14 @@ static inline void perf_input_take(struct perf_input *input, size_t count)
 bool perf_input_need(struct perf_input *input, size_t count);
 
 struct perf_output {
-	int fd;        /* -1: only counts */
-	uint8_t *data; /* PERF_STREAM_BYTES */
-	size_t size_bytes;
+	int fd;          /* -1: only counts */
 	uint64_t offset; /* of the next byte */
-	int failure;
+	int failure;     /* errno of the first failure; sticks */
 };
 
-bool perf_output_init(struct perf_output *output, int fd);
-void perf_output_deinit(struct perf_output *output);
-
 void perf_output_append(struct perf_output *output, const void *bytes, size_t count);
-/* Writes the buffer to the file. */
-void perf_output_flush(struct perf_output *output);
+
+/* Copies `count` bytes, or as many as there are. */
+bool perf_stream_copy(struct perf_input *input, struct perf_output *output, uint64_t count);
 
 #endif

@@ -191,12 +191,6 @@ void recorded_mapping_reach(const struct recorded_mapping *items, struct recorde
 	}
 }
 
-static void put_u64(uint8_t *room, uint64_t value)
-{
-	for (unsigned int i = 0; i < 8; i++)
-		room[i] = (uint8_t)(value >> 8 * i);
-}
-
 /* The longest name fits, because there is room for at least 8 bytes. */
 static void put_name(uint8_t *room, size_t old_length, const char *name)
 {
@@ -223,8 +217,9 @@ bool recorded_mapping_change(const struct recorded_mapping *mapping,
 	    mapping->record_bytes < name_at + length + 1 ||
 	    memcmp(bytes + name_at, mapping->name, length + 1))
 		return false;
-	put_u64(bytes + START_AT, mapping->shown_start_address);
-	put_u64(bytes + LENGTH_AT, mapping->shown_end_address - mapping->shown_start_address);
+	perf_data_put_u64(bytes + START_AT, mapping->shown_start_address);
+	perf_data_put_u64(bytes + LENGTH_AT,
+			  mapping->shown_end_address - mapping->shown_start_address);
 	if (mapping->fix == RECORDED_ANONYMOUS) {
 		put_name(bytes + name_at, length, anonymous_name);
 		return true;
@@ -236,7 +231,7 @@ bool recorded_mapping_change(const struct recorded_mapping *mapping,
 	bytes[BUILD_ID_AT] = BUILD_ID_BYTES;
 	memcpy(bytes + BUILD_ID_AT + 4, build_id, BUILD_ID_BYTES);
 	if (mapping->fix == RECORDED_ADDRESSES) {
-		put_u64(bytes + FILE_OFFSET_AT, mapping->shown_start_address);
+		perf_data_put_u64(bytes + FILE_OFFSET_AT, mapping->shown_start_address);
 		/* For memory without a file perf would read the perf map. */
 		if (is_anonymous_to_perf(mapping->name))
 			put_name(bytes + name_at, length, jitted_name);
@@ -294,12 +289,12 @@ size_t recorded_mapping_write(const struct recorded_mapping *mapping,
 	put_u32(bytes + MISC_AT, MISC_MODE_USER | (uint32_t)count << 16);
 	put_u32(bytes + PID_AT, (uint32_t)mapping->pid);
 	put_u32(bytes + TID_AT, (uint32_t)mapping->pid);
-	put_u64(bytes + START_AT, mapping->start_address);
-	put_u64(bytes + LENGTH_AT, mapping->end_address - mapping->start_address);
-	put_u64(bytes + FILE_OFFSET_AT, mapping->offset);
+	perf_data_put_u64(bytes + START_AT, mapping->start_address);
+	perf_data_put_u64(bytes + LENGTH_AT, mapping->end_address - mapping->start_address);
+	perf_data_put_u64(bytes + FILE_OFFSET_AT, mapping->offset);
 	put_u32(bytes + MAJOR_AT, mapping->device_major);
 	put_u32(bytes + MINOR_AT, mapping->device_minor);
-	put_u64(bytes + INODE_AT, mapping->inode);
+	perf_data_put_u64(bytes + INODE_AT, mapping->inode);
 	put_u32(bytes + PROTECTION_AT, PROT_READ | PROT_EXEC);
 	put_u32(bytes + FLAGS_AT, MAP_PRIVATE);
 	memcpy(bytes + MMAP2_NAME_AT, mapping->name, length);

@@ -557,29 +557,17 @@ static struct sym_error *take_sample(struct reading *reading, const struct perf_
 	return error;
 }
 
-/* Thread and time of a record that is no sample. */
-static void read_trailer(const struct reading *reading, const struct perf_record *record,
-			 struct moment *moment)
-{
-	struct perf_sample_id trailer = { 0 };
-	size_t event;
-
-	if (perf_events_find(&reading->events, record, &event) &&
-	    perf_sample_read_id(&reading->events.items[event]->attr, record->bytes,
-				record->size_bytes, &trailer)) {
-		moment->time_ns = trailer.time_ns;
-		moment->pid = (int32_t)trailer.pid;
-		moment->tid = (int32_t)trailer.tid;
-	}
-}
-
 static struct sym_error *take_other(struct reading *reading, const struct perf_record *record)
 {
 	struct reader reader = reader_over(record->bytes, record->size_bytes);
 	struct moment moment = { 0 };
+	struct perf_sample trailer;
 	const char *comm;
 
-	read_trailer(reading, record, &moment);
+	perf_events_read_id(&reading->events, record, &trailer);
+	moment.time_ns = trailer.time_ns;
+	moment.pid = (int32_t)trailer.pid;
+	moment.tid = (int32_t)trailer.tid;
 	reader_skip(&reader, 8);
 	switch (record->type) {
 	case PERF_RECORD_SWITCH:

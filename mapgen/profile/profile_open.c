@@ -30,7 +30,6 @@ struct input {
 
 enum {
 	MAGIC_BYTES = 8,
-	COPY_BYTES = 1 << 20,
 };
 
 DEFINE_GUARD(profile, struct profile *, profile_destroy)
@@ -258,19 +257,10 @@ static struct sym_error *open_folded(struct profile *profile, int fd)
 /* Copies input that cannot be read twice, such as a pipe. */
 static struct sym_error *copy_whole(int fd, int output_fd)
 {
-	uint8_t *chunk AUTO_FREE = malloc(COPY_BYTES);
-	ssize_t count;
+	int failure = path_copy_rest(fd, output_fd);
 
-	if (!chunk)
-		return &sym_error_no_memory;
-	while ((count = read(fd, chunk, COPY_BYTES)) != 0) {
-		int failure = count < 0 ? -errno : path_write_all(output_fd, chunk, (size_t)count);
-
-		if (failure && failure != -EINTR)
-			return sym_error_create(SYM_ERROR_IO, "cannot be copied: %s",
-						strerror(-failure));
-	}
-	return NULL;
+	return failure ? sym_error_create(SYM_ERROR_IO, "cannot be copied: %s", strerror(-failure))
+		       : NULL;
 }
 
 static struct sym_error *copy_to_temporary(struct input *input, int fd)

@@ -41,14 +41,10 @@ struct reading {
 
 static uint64_t time_of(const struct reading *reading, const struct perf_record *record)
 {
-	struct perf_sample_id trailer = { 0 };
-	size_t event;
+	struct perf_sample trailer;
 
-	if (perf_events_find(&reading->events, record, &event) &&
-	    perf_sample_read_id(&reading->events.items[event]->attr, record->bytes,
-				record->size_bytes, &trailer))
-		return trailer.time_ns;
-	return 0;
+	perf_events_read_id(&reading->events, record, &trailer);
+	return trailer.time_ns;
 }
 
 static struct sym_error *add_birth(struct recorded_space *space, int32_t pid, int32_t parent,

@@ -586,7 +586,7 @@ void event_set_note_exit(struct event_set *set, int32_t tid)
 
 bool event_set_is_twice(const struct event_set *set, const struct perf_event_header *record)
 {
-	struct perf_sample_id trailer = { 0 };
+	struct perf_sample trailer = { 0 };
 	const struct event_member *member;
 	const struct event_thread *thread;
 	uint32_t tid;

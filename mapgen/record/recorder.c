@@ -582,7 +582,7 @@ static void take_lost(struct recorder *recorder, const struct perf_event_header 
 /* A thread goes on, or has ended. */
 static struct sym_error *end_wait(struct recorder *recorder, const struct perf_event_header *header)
 {
-	struct perf_sample_id id;
+	struct perf_sample id;
 
 	if (!recorder->held || header->misc & PERF_RECORD_MISC_SWITCH_OUT ||
 	    !perf_sample_read_id(&recorder->events.attributes[EVENT_CPU], header, header->size,

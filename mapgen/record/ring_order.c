@@ -30,7 +30,7 @@ static void advance(struct ring_order *order, size_t number)
 	struct ring_head *head = &order->heads[number];
 	struct event_ring *ring = &order->events->rings[number].ring;
 	const struct perf_event_attr *attr = &order->events->attributes[EVENT_CPU];
-	struct perf_sample_id id;
+	struct perf_sample id;
 
 	*head = (struct ring_head){ .record = ring->page ? event_ring_next(ring) : NULL };
 	if (!head->record)

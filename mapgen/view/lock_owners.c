@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/base/cleanup.h"
 #include "libsym/base/grow.h"
 #include "libsym/error.h"
@@ -37,18 +38,11 @@ static int compare_spans(const void *left, const void *right)
 /* The first span of the thread that ends after this time. */
 static size_t find_first(const struct searching *searching, uint64_t tid, uint64_t time_ns)
 {
-	size_t begin = 0, end = searching->profile->span_count;
+	const struct thread_span *spans = searching->spans;
 
-	while (begin < end) {
-		size_t middle = begin + (end - begin) / 2;
-		const struct thread_span *at = &searching->spans[middle];
-
-		if (at->tid < tid || (at->tid == tid && at->span->end_ns <= time_ns))
-			begin = middle + 1;
-		else
-			end = middle;
-	}
-	return begin;
+	return ASCENDING_COUNT(searching->profile->span_count, i,
+			       spans[i].tid < tid ||
+				       (spans[i].tid == tid && spans[i].span->end_ns <= time_ns));
 }
 
 static uint32_t find_innermost(const struct searching *searching, const uint32_t *frames,
