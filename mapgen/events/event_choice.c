@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/cleanup.h"
 #include "libsym/error.h"
 
 enum {

@@ -12,7 +12,6 @@
 #include <zstd_errors.h>
 
 #include "libsym/base/ascending.h"
-#include "libsym/base/cleanup.h"
 #include "libsym/base/grow.h"
 #include "libsym/base/path.h"
 #include "libsym/base/reader.h"

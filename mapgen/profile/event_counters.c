@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/cleanup.h"
 #include "libsym/error.h"
 #include "mapgen/events/event_kind.h"
 #include "mapgen/events/event_values.h"

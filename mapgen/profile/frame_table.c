@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/buf.h"
 #include "libsym/base/grow.h"
 #include "libsym/base/hash.h"
 #include "libsym/base/path.h"

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/cleanup.h"
 #include "libsym/base/reader.h"
 #include "libsym/error.h"
 #include "mapgen/perfdata/perf_data.h"

@@ -15,7 +15,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "libsym/base/cleanup.h"
 #include "libsym/error.h"
 #include "mapgen/record/event_budget.h"
 

@@ -23,7 +23,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "libsym/base/ascending.h"
 #include "libsym/base/cleanup.h"
 #include "libsym/base/grow.h"
 #include "libsym/error.h"
@@ -36,6 +35,11 @@ enum {
 	BPF_STACK_BYTES = 60 << 10,
 };
 
+struct probed_thread {
+	UT_hash_handle hh;
+	int32_t tid;
+};
+
 struct probed_process {
 	int32_t pid;
 	char *path; /* of the file with the code */
@@ -45,8 +49,7 @@ struct probed_process {
 	int link_fd;               /* of the way PROBE_BY_BPF */
 	uint64_t ids[MOST_PROBES]; /* of the way PROBE_BY_TRACEFS */
 	bool is_thinned[MOST_PROBES];
-	int32_t *threads; /* opened; ascending; of the other ways */
-	size_t thread_count, thread_capacity;
+	struct probed_thread *threads; /* opened; of the other ways */
 };
 
 void event_probes_init(struct event_probes *probes, struct event_set *events,
@@ -70,7 +73,7 @@ void event_probes_deinit(struct event_probes *probes)
 	for (size_t i = 0; i < probes->process_count; i++) {
 		close_link(&probes->processes[i]);
 		free(probes->processes[i].path);
-		free(probes->processes[i].threads);
+		HASH_DESTROY(probes->processes[i].threads, free);
 	}
 	free(probes->processes);
 	bpf_probe_close(&probes->bpf);
@@ -175,30 +178,21 @@ static struct sym_error *read_type(uint32_t *ret)
 			  : sym_error_create(SYM_ERROR_UNSUPPORTED, "this kernel has no uprobes");
 }
 
-static size_t threads_below(const struct probed_process *process, int32_t tid)
-{
-	return ASCENDING_COUNT(process->thread_count, i, process->threads[i] < tid);
-}
-
 static bool has_thread(const struct probed_process *process, int32_t tid)
 {
-	size_t place = threads_below(process, tid);
+	const struct probed_thread *thread;
 
-	return place < process->thread_count && process->threads[place] == tid;
+	HASH_FIND(hh, process->threads, &tid, sizeof(tid), thread);
+	return thread;
 }
 
 static struct sym_error *note_thread(struct probed_process *process, int32_t tid)
 {
-	size_t place = threads_below(process, tid);
-
-	if (!grow_items((void **)&process->threads, &process->thread_capacity,
-			process->thread_count, sizeof(*process->threads)))
-		return &sym_error_no_memory;
-	memmove(&process->threads[place + 1], &process->threads[place],
-		(process->thread_count - place) * sizeof(*process->threads));
-	process->threads[place] = tid;
-	process->thread_count++;
-	return NULL;
+	return hash_find_or_add((void **)&process->threads, &tid, sizeof(tid),
+				offsetof(struct probed_thread, tid), sizeof(struct probed_thread),
+				NULL)
+		       ? NULL
+		       : &sym_error_no_memory;
 }
 
 static struct perf_event_attr attribute_of(const struct event_probes *probes,
@@ -374,7 +368,7 @@ static struct sym_error *choose_way(struct event_probes *probes, struct probed_p
 		error = add_by(probes, process);
 		if (!error || sym_error_code(error) == SYM_ERROR_NO_MEMORY)
 			return error;
-		process->thread_count = 0;
+		HASH_DESTROY(process->threads, free);
 		memset(process->is_thinned, 0, sizeof(process->is_thinned));
 		bpf_probe_close(&probes->bpf);
 	}

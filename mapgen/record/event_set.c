@@ -16,10 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libsym/base/ascending.h"
 #include "libsym/base/buf.h"
-#include "libsym/base/cleanup.h"
-#include "libsym/base/grow.h"
 #include "libsym/error.h"
 #include "mapgen/perfdata/perf_sample.h"
 
@@ -272,7 +269,7 @@ void event_set_deinit(struct event_set *set)
 	}
 	free(set->rings);
 	free(set->cpus);
-	free(set->threads);
+	HASH_DESTROY(set->threads, free);
 	*set = (struct event_set){ 0 };
 }
 
@@ -458,34 +455,22 @@ struct sym_error *event_set_follow_births(struct event_set *set, int32_t tid)
 /* ---- threads ----------------------------------------------------------------------------------
  */
 
-static size_t threads_below(const struct event_set *set, int32_t tid)
-{
-	return ASCENDING_COUNT(set->thread_count, i, set->threads[i].tid < tid);
-}
-
 /* NULL: it has no events. */
 static struct event_thread *find_thread(const struct event_set *set, int32_t tid)
 {
-	size_t place = threads_below(set, tid);
+	struct event_thread *thread;
 
-	return place < set->thread_count && set->threads[place].tid == tid ? &set->threads[place]
-									   : NULL;
+	HASH_FIND(hh, set->threads, &tid, sizeof(tid), thread);
+	return thread;
 }
 
 struct sym_error *event_set_note_thread(struct event_set *set, int32_t tid)
 {
-	size_t place = threads_below(set, tid);
-
-	if (find_thread(set, tid))
-		return NULL;
-	if (!grow_items((void **)&set->threads, &set->thread_capacity, set->thread_count,
-			sizeof(*set->threads)))
-		return &sym_error_no_memory;
-	memmove(&set->threads[place + 1], &set->threads[place],
-		(set->thread_count - place) * sizeof(*set->threads));
-	set->threads[place] = (struct event_thread){ .tid = tid };
-	set->thread_count++;
-	return NULL;
+	return hash_find_or_add((void **)&set->threads, &tid, sizeof(tid),
+				offsetof(struct event_thread, tid), sizeof(struct event_thread),
+				NULL)
+		       ? NULL
+		       : &sym_error_no_memory;
 }
 
 /* FORK records that have come so far; everything else waits for its reader. */

@@ -56,6 +56,7 @@ struct event_member {
 
 /* A thread that has events. */
 struct event_thread {
+	UT_hash_handle hh;
 	int32_t tid;
 	bool is_opened; /* has its own, not only inherited ones */
 };
@@ -75,8 +76,7 @@ struct event_set {
 	size_t ring_count;
 	size_t ring_pages[EVENT_KINDS]; /* asked for; less where memory may not be locked */
 	struct event_member *members;   /* by id */
-	struct event_thread *threads;   /* ascending */
-	size_t thread_count, thread_capacity;
+	struct event_thread *threads;   /* by tid */
 };
 
 struct sym_error *event_set_init(struct event_set *set, const struct event_plan *plan)

@@ -7,8 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libsym/base/cleanup.h"
-
 /* Between fork() and exec(): nothing but system calls. */
 static _Noreturn void run_child(char **words, int start_fd, int errno_fd)
 {

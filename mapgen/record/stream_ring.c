@@ -77,40 +77,24 @@ void stream_ring_init(struct stream_ring *ring)
 void stream_ring_deinit(struct stream_ring *ring)
 {
 	free(ring->ranges);
-	free(ring->segments);
 	*ring = (struct stream_ring){ 0 };
 }
 
-static struct sym_error *add_range(struct stream_ring *ring, uint64_t size_bytes, uint64_t segment)
+/* The newest event counts for all ranges that end in these bytes: at worst one stays too long. */
+static struct sym_error *add_range(struct stream_ring *ring, uint64_t size_bytes, uint64_t segment,
+				   uint64_t last_ns)
 {
 	struct stream_range *last = ring->count ? &ring->ranges[ring->count - 1] : NULL;
 
-	if (last && last->segment == segment && last->end == ring->at) {
-		last->end += size_bytes;
-	} else {
+	if (!last || last->segment != segment || last->end != ring->at) {
 		if (!grow_items((void **)&ring->ranges, &ring->capacity, ring->count,
 				sizeof(*ring->ranges)))
 			return &sym_error_no_memory;
-		ring->ranges[ring->count++] =
-			(struct stream_range){ ring->at, ring->at + size_bytes, segment };
+		last = &ring->ranges[ring->count++];
+		*last = (struct stream_range){ .begin = ring->at, .segment = segment };
 	}
 	ring->at += size_bytes;
-	return NULL;
-}
-
-/* The newest event counts for all segments that end in these bytes: at worst one stays too long. */
-static struct sym_error *note_time(struct stream_ring *ring, uint64_t number, uint64_t last_ns)
-{
-	struct stream_segment *last =
-		ring->segment_count ? &ring->segments[ring->segment_count - 1] : NULL;
-
-	if (!last || last->number != number) {
-		if (!grow_items((void **)&ring->segments, &ring->segment_capacity,
-				ring->segment_count, sizeof(*ring->segments)))
-			return &sym_error_no_memory;
-		last = &ring->segments[ring->segment_count++];
-		*last = (struct stream_segment){ .number = number };
-	}
+	last->end = ring->at;
 	if (last_ns > last->last_ns)
 		last->last_ns = last_ns;
 	return NULL;
@@ -123,7 +107,7 @@ struct sym_error *stream_ring_take(struct stream_ring *ring, const uint8_t *byte
 	size_t done = 0;
 
 	if (!ring->at && size_bytes >= HEADER_BYTES) {
-		error = add_range(ring, HEADER_BYTES, 0);
+		error = add_range(ring, HEADER_BYTES, 0, 0);
 		done = HEADER_BYTES;
 	}
 	while (!error && done < size_bytes) {
@@ -134,9 +118,7 @@ struct sym_error *stream_ring_take(struct stream_ring *ring, const uint8_t *byte
 			break;
 		stays = !object.is_block || !strcmp(object.name, "MetadataBlock");
 		ring->segment += !strcmp(object.name, "SPBlock");
-		error = add_range(ring, object.size_bytes, stays ? 0 : ring->segment);
-		if (!error && !stays)
-			error = note_time(ring, ring->segment, last_ns);
+		error = add_range(ring, object.size_bytes, stays ? 0 : ring->segment, last_ns);
 		done += object.size_bytes;
 	}
 	/* The tag that ends the stream. */
@@ -148,16 +130,16 @@ struct sym_error *stream_ring_take(struct stream_ring *ring, const uint8_t *byte
 /* Number of the first segment that has events since then. */
 static uint64_t first_since(const struct stream_ring *ring, uint64_t from_ns)
 {
-	for (size_t i = 0; i < ring->segment_count; i++)
-		if (ring->segments[i].last_ns >= from_ns)
-			return ring->segments[i].number;
+	for (size_t i = 0; i < ring->count; i++)
+		if (ring->ranges[i].segment && ring->ranges[i].last_ns >= from_ns)
+			return ring->ranges[i].segment;
 	return ring->segment;
 }
 
 void stream_ring_drop(struct stream_ring *ring, uint64_t from_ns, int fd)
 {
 	uint64_t first = first_since(ring, from_ns);
-	size_t kept = 0, kept_segments = 0;
+	size_t kept = 0;
 
 	for (size_t i = 0; i < ring->count; i++) {
 		const struct stream_range *range = &ring->ranges[i];
@@ -169,10 +151,6 @@ void stream_ring_drop(struct stream_ring *ring, uint64_t from_ns, int fd)
 					(off_t)range->begin, (off_t)(range->end - range->begin));
 	}
 	ring->count = kept;
-	for (size_t i = 0; i < ring->segment_count; i++)
-		if (ring->segments[i].number >= first)
-			ring->segments[kept_segments++] = ring->segments[i];
-	ring->segment_count = kept_segments;
 }
 
 static bool put_object(const uint8_t *bytes, const struct object *object, FILE *to)

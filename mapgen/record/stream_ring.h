@@ -16,17 +16,14 @@
 struct stream_range {
 	uint64_t begin, end; /* in the file */
 	uint64_t segment;    /* 0: it stays */
+	uint64_t last_ns;    /* of its newest event */
 };
 
 struct stream_ring {
 	struct stream_range *ranges; /* ascending, disjoint */
 	size_t count, capacity;
 	uint64_t segment; /* the current one, from 1 on */
-	struct stream_segment {
-		uint64_t number, last_ns;
-	} * segments;
-	size_t segment_count, segment_capacity;
-	uint64_t at; /* end of what was taken */
+	uint64_t at;      /* end of what was taken */
 };
 
 void stream_ring_init(struct stream_ring *ring);

@@ -24,12 +24,6 @@ enum {
 	DIRECTORY_LIMIT = 1 << 20,
 };
 
-struct zip_writer {
-	FILE *file;
-	struct buf directory;
-	uint64_t member_count;
-};
-
 /* One member while it is written. */
 struct member {
 	const char *name;
@@ -37,24 +31,15 @@ struct member {
 	uint32_t crc;
 };
 
-struct sym_error *zip_writer_create(FILE *file, struct zip_writer **ret)
+void zip_writer_init(struct zip_writer *writer, FILE *file)
 {
-	struct zip_writer *writer = calloc(1, sizeof(*writer));
-
-	if (!writer)
-		return &sym_error_no_memory;
-	writer->file = file;
+	*writer = (struct zip_writer){ .file = file };
 	buf_init(&writer->directory, DIRECTORY_LIMIT);
-	*ret = writer;
-	return NULL;
 }
 
-void zip_writer_destroy(struct zip_writer *writer)
+void zip_writer_deinit(struct zip_writer *writer)
 {
-	if (!writer)
-		return;
 	buf_deinit(&writer->directory);
-	free(writer);
 }
 
 static struct sym_error *write_error(void)
@@ -142,30 +127,6 @@ static void add_row(struct zip_writer *writer, const struct member *member)
 	writer->member_count++;
 }
 
-/* Where the bytes of a member come from: the next ones, 0 at the end; -1 with errno on failure. */
-struct source {
-	FILE *file;
-	const uint8_t *bytes;
-	size_t left_bytes;
-};
-
-static ssize_t read_source(struct source *source, uint8_t *room, size_t room_bytes)
-{
-	size_t count;
-
-	if (source->file) {
-		count = fread(room, 1, room_bytes, source->file);
-		return ferror(source->file) ? -1 : (ssize_t)count;
-	}
-	if (!source->left_bytes)
-		return 0; /* perhaps there are no bytes at all: NULL */
-	count = source->left_bytes < room_bytes ? source->left_bytes : room_bytes;
-	memcpy(room, source->bytes, count);
-	source->bytes += count;
-	source->left_bytes -= count;
-	return (ssize_t)count;
-}
-
 static struct sym_error *deflate_chunk(const struct zip_writer *writer, z_stream *stream, int flush,
 				       struct member *member)
 {
@@ -187,20 +148,20 @@ static struct sym_error *deflate_chunk(const struct zip_writer *writer, z_stream
 	return NULL;
 }
 
-static struct sym_error *put_packed(const struct zip_writer *writer, z_stream *stream,
-				    struct source *source, struct member *member)
+static struct sym_error *put_packed(const struct zip_writer *writer, z_stream *stream, FILE *source,
+				    struct member *member)
 {
 	uint8_t chunk[CHUNK_BYTES];
-	ssize_t count;
+	size_t count;
 
 	do {
 		struct sym_error *error;
 
-		count = read_source(source, chunk, sizeof(chunk));
-		if (count < 0)
+		count = fread(chunk, 1, sizeof(chunk), source);
+		if (ferror(source))
 			return sym_error_create(SYM_ERROR_IO, "%s: %s", member->name,
 						strerror(errno));
-		member->size_bytes += (uint64_t)count;
+		member->size_bytes += count;
 		member->crc = (uint32_t)crc32(member->crc, chunk, (uInt)count);
 		stream->next_in = chunk;
 		stream->avail_in = (uInt)count;
@@ -225,8 +186,7 @@ static struct sym_error *put_header_again(const struct zip_writer *writer,
 	return error;
 }
 
-static struct sym_error *add_member(struct zip_writer *writer, const char *name,
-				    struct source *source)
+struct sym_error *zip_writer_add(struct zip_writer *writer, const char *name, FILE *source)
 {
 	struct member member = { .name = name };
 	off_t offset = ftello(writer->file);
@@ -235,6 +195,7 @@ static struct sym_error *add_member(struct zip_writer *writer, const char *name,
 
 	if (offset < 0)
 		return write_error();
+	rewind(source);
 	member.header_offset = (uint64_t)offset;
 	error = put_header(writer, &member);
 	if (error)
@@ -251,17 +212,12 @@ static struct sym_error *add_member(struct zip_writer *writer, const char *name,
 	return error;
 }
 
-struct sym_error *zip_writer_add_file(struct zip_writer *writer, const char *name, FILE *source)
-{
-	rewind(source);
-	return add_member(writer, name, &(struct source){ .file = source });
-}
-
 struct sym_error *zip_writer_add_bytes(struct zip_writer *writer, const char *name,
 				       const void *bytes, size_t size_bytes)
 {
-	return add_member(writer, name,
-			  &(struct source){ .bytes = bytes, .left_bytes = size_bytes });
+	FILE *source GUARDED(file) = fmemopen((void *)bytes, size_bytes, "r");
+
+	return source ? zip_writer_add(writer, name, source) : &sym_error_no_memory;
 }
 
 static void put_end(const struct zip_writer *writer, uint64_t offset, uint64_t rows_bytes,

@@ -10,17 +10,20 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "libsym/base/buf.h"
 #include "libsym/libsym.h"
 
-struct zip_writer;
+struct zip_writer {
+	FILE *file; /* borrowed, empty, and open for writing where it can be sought in */
+	struct buf directory;
+	uint64_t member_count;
+};
 
-/* `file` is borrowed, empty, and open for writing where it can be sought in. */
-struct sym_error *zip_writer_create(FILE *file, struct zip_writer **ret)
-	__attribute__((warn_unused_result));
-void zip_writer_destroy(struct zip_writer *writer);
+void zip_writer_init(struct zip_writer *writer, FILE *file);
+void zip_writer_deinit(struct zip_writer *writer);
 
 /* All of `source`, from its beginning. Errors: IO, NO_MEMORY. */
-struct sym_error *zip_writer_add_file(struct zip_writer *writer, const char *name, FILE *source)
+struct sym_error *zip_writer_add(struct zip_writer *writer, const char *name, FILE *source)
 	__attribute__((warn_unused_result));
 struct sym_error *zip_writer_add_bytes(struct zip_writer *writer, const char *name,
 				       const void *bytes, size_t size_bytes)

@@ -66,7 +66,7 @@ struct stack_filter {
 	size_t stack_frames;
 	struct pending *frames;
 	size_t count, capacity;
-	bool broken;
+	bool broken;                 /* out of memory, or the client has failed */
 	struct stack_query *queries; /* BATCH of each */
 	struct stack_name *names;
 	struct buf output;
@@ -124,31 +124,36 @@ void stack_filter_destroy(struct stack_filter *filter)
 
 /* ---- writing -------------------------------------------------------------- */
 
-static bool stack_filter_flush(struct stack_filter *filter)
+static void write_out(struct stack_filter *filter, const void *bytes, size_t size_bytes)
 {
-	bool done = filter->output.failure == BUF_OK &&
-		    (!filter->output.size_bytes ||
-		     filter->client.write(filter->client.context, filter->output.data,
-					  filter->output.size_bytes));
-
-	buf_clear(&filter->output);
-	return done;
+	if (!filter->broken && size_bytes)
+		filter->broken = !filter->client.write(filter->client.context, bytes, size_bytes);
 }
 
-static bool flush_full(struct stack_filter *filter)
+static void stack_filter_flush(struct stack_filter *filter)
 {
-	return filter->output.size_bytes <= WRITE_BYTES || stack_filter_flush(filter);
+	filter->broken |= filter->output.failure != BUF_OK;
+	write_out(filter, filter->output.data, filter->output.size_bytes);
+	buf_clear(&filter->output);
+}
+
+static void flush_full(struct stack_filter *filter)
+{
+	if (filter->output.size_bytes > WRITE_BYTES)
+		stack_filter_flush(filter);
 }
 
 /* Input that is copied unchanged. Large pieces are not buffered. */
-static bool write_text(struct stack_filter *filter, size_t start, size_t end)
+static void write_text(struct stack_filter *filter, size_t start, size_t end)
 {
 	size_t size_bytes = end - start;
 
-	if (filter->output.size_bytes + size_bytes <= WRITE_BYTES)
-		return buf_append(&filter->output, filter->data + start, size_bytes);
-	return stack_filter_flush(filter) &&
-	       filter->client.write(filter->client.context, filter->data + start, size_bytes);
+	if (filter->output.size_bytes + size_bytes <= WRITE_BYTES) {
+		buf_append(&filter->output, filter->data + start, size_bytes);
+		return;
+	}
+	stack_filter_flush(filter);
+	write_out(filter, filter->data + start, size_bytes);
 }
 
 static bool is_json(enum stack_form form)
@@ -279,19 +284,17 @@ static void write_name(struct stack_filter *filter, const struct stack_frame *fr
 }
 
 /* Folded lines have callers first. */
-static bool write_folded_inlined(struct stack_filter *filter, const struct stack_frame *frame,
+static void write_folded_inlined(struct stack_filter *filter, const struct stack_frame *frame,
 				 const struct stack_name *name)
 {
 	for (size_t i = name->inlined_count; i > 0; i--) {
 		buf_append_char(&filter->output, ';');
 		write_inlined_name(filter, frame, &name->inlined[i - 1]);
-		if (!flush_full(filter))
-			return false;
+		flush_full(filter);
 	}
-	return true;
 }
 
-/* Writes the text up to a frame, and its name; returns where the text goes on, or SIZE_MAX. */
+/* Writes the text up to a frame, and its name; returns where the text goes on. */
 static size_t write_frame(struct stack_filter *filter, size_t from, const struct pending *pending,
 			  const struct stack_name *name)
 {
@@ -299,19 +302,17 @@ static size_t write_frame(struct stack_filter *filter, size_t from, const struct
 
 	if (!name->name || frame->is_named || strlen(name->name) >= LONGEST_NAME_BYTES)
 		return from;
-	if (!write_text(filter, from, pending->line + frame->start))
-		return SIZE_MAX;
+	write_text(filter, from, pending->line + frame->start);
 	write_name(filter, frame, name);
 	from = pending->line + frame->end;
 	if (frame->fill_image && *name->path) {
-		if (!write_text(filter, from, pending->line + frame->image_start))
-			return SIZE_MAX;
+		write_text(filter, from, pending->line + frame->image_start);
 		write_escaped(&filter->output, name->path, frame->form);
 		from = pending->line + frame->image_end;
 	}
-	if (!flush_full(filter) ||
-	    (frame->form == STACK_FORM_FOLDED && !write_folded_inlined(filter, frame, name)))
-		return SIZE_MAX;
+	flush_full(filter);
+	if (frame->form == STACK_FORM_FOLDED)
+		write_folded_inlined(filter, frame, name);
 	return from;
 }
 
@@ -322,8 +323,7 @@ static size_t write_line(struct stack_filter *filter, size_t from, const struct 
 	if (pending->frame.place == STACK_PLACE_NAME || pending->has_place ||
 	    !has_place(filter, &name->place))
 		return from;
-	if (!write_text(filter, from, pending->line + pending->place_start))
-		return SIZE_MAX;
+	write_text(filter, from, pending->line + pending->place_start);
 	write_place(filter, &pending->frame, &name->place);
 	return pending->line + pending->place_end;
 }
@@ -332,24 +332,23 @@ static size_t write_line(struct stack_filter *filter, size_t from, const struct 
  * A line as that of the frame, for a function inlined there. perf prints the mark in place of the
  * file; other tools have the rest of the line too.
  */
-static bool write_inlined_line(struct stack_filter *filter, const struct pending *pending,
+static void write_inlined_line(struct stack_filter *filter, const struct pending *pending,
 			       const struct stack_inlined *inlined)
 {
 	const struct stack_frame *frame = &pending->frame;
 	bool has_rest = frame->place != STACK_PLACE_BELOW && !frame->is_named && !frame->fill_image;
 
-	if (!write_text(filter, pending->line, pending->line + frame->start))
-		return false;
+	write_text(filter, pending->line, pending->line + frame->start);
 	if (frame->blank_before)
 		buf_append_char(&filter->output, ' ');
 	write_inlined_name(filter, frame, inlined);
-	if (has_rest &&
-	    !write_text(filter, pending->line + frame->end, pending->line + pending->place_start))
-		return false;
+	if (has_rest)
+		write_text(filter, pending->line + frame->end,
+			   pending->line + pending->place_start);
 	if (frame->place != STACK_PLACE_NAME)
 		write_place(filter, frame, &inlined->place);
 	buf_append_char(&filter->output, '\n');
-	return flush_full(filter);
+	flush_full(filter);
 }
 
 /* As write_frame(), for the lines above that of the frame. */
@@ -358,23 +357,10 @@ static size_t write_inlined(struct stack_filter *filter, size_t from, const stru
 {
 	if (!name->inlined_count || !pending->has_line_alone || pending->frame.has_inlined)
 		return from;
-	if (!write_text(filter, from, pending->line))
-		return SIZE_MAX;
+	write_text(filter, from, pending->line);
 	for (size_t i = 0; i < name->inlined_count; i++)
-		if (!write_inlined_line(filter, pending, &name->inlined[i]))
-			return SIZE_MAX;
+		write_inlined_line(filter, pending, &name->inlined[i]);
 	return pending->line;
-}
-
-static size_t write_whole_frame(struct stack_filter *filter, size_t from,
-				const struct pending *pending, const struct stack_name *name)
-{
-	from = write_inlined(filter, from, pending, name);
-	if (from != SIZE_MAX)
-		from = write_frame(filter, from, pending, name);
-	if (from != SIZE_MAX)
-		from = write_line(filter, from, pending, name);
-	return from;
 }
 
 static struct stack_query query_of(const struct stack_filter *filter, const struct pending *pending)
@@ -422,7 +408,7 @@ static bool write_up_to(struct stack_filter *filter, size_t end, size_t count)
 	size_t from = 0, last;
 
 	expect_owners(filter, count);
-	for (size_t first = 0; first < count; first = last) {
+	for (size_t first = 0; first < count && !filter->broken; first = last) {
 		struct stack_owner owner = filter->frames[first].owner;
 
 		for (last = first; last < count && last - first < BATCH &&
@@ -439,20 +425,23 @@ static bool write_up_to(struct stack_filter *filter, size_t end, size_t count)
 		if (!filter->client.resolve(filter->client.context, owner, filter->queries,
 					    last - first, filter->names)) {
 			/* Everything before it is written. */
-			size_t line = filter->frames[first].line;
-
-			if (line <= from || write_text(filter, from, line))
-				stack_filter_flush(filter);
+			if (filter->frames[first].line > from)
+				write_text(filter, from, filter->frames[first].line);
+			stack_filter_flush(filter);
 			return false;
 		}
 		for (size_t i = first; i < last; i++) {
-			from = write_whole_frame(filter, from, &filter->frames[i],
-						 &filter->names[i - first]);
-			if (from == SIZE_MAX)
-				return false;
+			const struct pending *pending = &filter->frames[i];
+			const struct stack_name *name = &filter->names[i - first];
+
+			from = write_inlined(filter, from, pending, name);
+			from = write_frame(filter, from, pending, name);
+			from = write_line(filter, from, pending, name);
 		}
 	}
-	return write_text(filter, from, end) && stack_filter_flush(filter);
+	write_text(filter, from, end);
+	stack_filter_flush(filter);
+	return !filter->broken;
 }
 
 /* ---- reading -------------------------------------------------------------- */

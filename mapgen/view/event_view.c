@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/cleanup.h"
 #include "libsym/error.h"
 #include "mapgen/cli/json_output.h"
 #include "mapgen/profile/event_report.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "libsym/base/buf.h"
-#include "libsym/base/cleanup.h"
 #include "libsym/error.h"
 #include "mapgen/view/frame_text.h"
 

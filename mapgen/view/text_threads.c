@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/cleanup.h"
 #include "libsym/error.h"
 #include "mapgen/view/text_parts.h"
 #include "mapgen/view/thread_times.h"

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "libsym/base/buf.h"
-#include "libsym/base/cleanup.h"
 #include "libsym/base/utf8.h"
 #include "libsym/error.h"
 #include "mapgen/view/event_view.h"

@@ -135,6 +135,20 @@ Test(stream_ring, drops_events_before_a_time_and_keeps_what_describes_others)
 	end(&written);
 }
 
+static size_t count_segments(const struct stream_ring *ring)
+{
+	uint64_t last = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < ring->count; i++) {
+		uint64_t segment = ring->ranges[i].segment;
+
+		count += segment > last;
+		last = segment ? segment : last;
+	}
+	return count;
+}
+
 Test(stream_ring, stays_small_while_time_goes_on)
 {
 	struct written written;
@@ -145,7 +159,7 @@ Test(stream_ring, stays_small_while_time_goes_on)
 		take(&written, (uint64_t)i * 1000);
 		stream_ring_drop(&written.ring, i > 10 ? (uint64_t)(i - 10) * 1000 : 0,
 				 fileno(written.file));
-		cr_assert_leq(written.ring.segment_count, 13);
+		cr_assert_leq(count_segments(&written.ring), 13);
 	}
 	end(&written);
 }
