@@ -176,13 +176,6 @@ static bool is_text(enum form form)
 	return form == FORM_TEXT || form == FORM_TYPE || form == FORM_QUOTED || form == FORM_OWNER;
 }
 
-static size_t shown_rows(const struct view *view, const json_t *rows)
-{
-	size_t count = json_array_size(rows);
-
-	return view->top && view->top < count ? view->top : count;
-}
-
 /* Printable; NULL for want of memory. */
 static char *make_text_cell(const struct view *view, const json_t *row, const struct column *column)
 {
@@ -212,7 +205,7 @@ static size_t text_width(const struct view *view, const json_t *rows, const stru
 	size_t most = view->width ? (size_t)column->width : WIDEST_TEXT;
 	size_t width = strlen(column->title), count;
 
-	for (size_t i = 0; i < shown_rows(view, rows); i++) {
+	for (size_t i = 0; i < view_shown_rows(view, json_array_size(rows)); i++) {
 		char *text AUTO_FREE = make_text_cell(view, json_array_get(rows, i), column);
 
 		count = text ? utf8_count(text) : 0;
@@ -264,19 +257,11 @@ static void put_head(const struct view *view, const size_t *widths, FILE *to)
 	fputc('\n', to);
 }
 
-static void put_rows_left_out(size_t count, const char *one, const char *many, FILE *to)
-{
-	char room[UNITS_ROOM];
-
-	if (count)
-		fprintf(to, "  ...  (%s more %s; --top=0 shows all)\n", units_count(count, room),
-			count == 1 ? one : many);
-}
-
 static void put_rows(const struct view *view, const json_t *rows, FILE *to)
 {
 	const struct column *columns = columns_of(view->kind);
-	size_t widths[MOST_COLUMNS] = { 0 }, shown = shown_rows(view, rows);
+	size_t left_out, widths[MOST_COLUMNS] = { 0 },
+			 shown = view_shown_rows(view, json_array_size(rows));
 
 	for (size_t i = 0; i < MOST_COLUMNS && columns[i].form; i++)
 		widths[i] = is_text(columns[i].form) && columns[i].width
@@ -285,7 +270,8 @@ static void put_rows(const struct view *view, const json_t *rows, FILE *to)
 	put_head(view, widths, to);
 	for (size_t i = 0; i < shown; i++)
 		put_row(view, json_array_get(rows, i), widths, to);
-	put_rows_left_out(json_array_size(rows) - shown, "row", "rows", to);
+	left_out = json_array_size(rows) - shown;
+	text_parts_put_left_out(left_out, left_out == 1 ? "row" : "rows", to);
 }
 
 /* ---- what is said of all rows ---------------------------------------------------------------- */
@@ -406,7 +392,7 @@ static void put_activities(const struct view *view, const json_t *summary, const
 {
 	const json_t *row, *rows = json_object_get(summary, "activities");
 	char time[UNITS_ROOM], longest[UNITS_ROOM], count[UNITS_ROOM];
-	size_t index, shown = shown_rows(view, rows);
+	size_t left_out, index, shown = view_shown_rows(view, json_array_size(rows));
 
 	if (!json_array_size(rows)) {
 		put_why_no_activities(kinds, to);
@@ -427,7 +413,8 @@ static void put_activities(const struct view *view, const json_t *summary, const
 			request ? request : "");
 		free(request);
 	}
-	put_rows_left_out(json_array_size(rows) - shown, "activity", "activities", to);
+	left_out = json_array_size(rows) - shown;
+	text_parts_put_left_out(left_out, left_out == 1 ? "activity" : "activities", to);
 }
 
 /* ---- what is missing ------------------------------------------------------------------------- */

@@ -14,17 +14,18 @@ static void add_event(const struct view *view, const struct selection *selection
 {
 	const struct profile_event *event = &view->profile->events[view->event];
 
-	json_object_set_new(value, "event", json_output_text(event->name));
-	json_object_set_new(value, "unit",
-			    json_string(event->unit == PROFILE_UNIT_BYTES ? "bytes"
-					: event->is_time                  ? "ns"
-									  : "events"));
-	json_object_set_new(value, "samples", json_integer((json_int_t)selection->total_count));
-	json_object_set_new(value, "weight", json_integer((json_int_t)selection->total_weight));
-	json_object_set_new(value, "threads", json_integer((json_int_t)selection->thread_count));
-	json_object_set_new(value, "hidden_threads",
-			    json_integer((json_int_t)selection->hidden_threads));
-	json_object_set_new(value, "hidden_ns", json_integer((json_int_t)selection->hidden_weight));
+	const char *unit = event->unit == PROFILE_UNIT_BYTES ? "bytes"
+			   : event->is_time                  ? "ns"
+							     : "events";
+
+	json_object_update_new(value,
+			       json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I}", "event",
+					 json_output_text(event->name), "unit", unit, "samples",
+					 (json_int_t)selection->total_count, "weight",
+					 (json_int_t)selection->total_weight, "threads",
+					 (json_int_t)selection->thread_count, "hidden_threads",
+					 (json_int_t)selection->hidden_threads, "hidden_ns",
+					 (json_int_t)selection->hidden_weight));
 }
 
 static struct sym_error *add_quality(const struct view *view, json_t *value)

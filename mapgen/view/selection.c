@@ -16,13 +16,13 @@ enum {
 	NO,
 };
 
-/* Remembers the answers of the filters for each thread, frame and stack. */
+/* Remembers the answers of the filters for each frame and stack. */
 struct filter {
 	const struct profile *profile;
 	const struct selection_opts *opts;
 	regex_t thread, function;
 	bool has_thread, has_function;
-	uint8_t *threads, *frames, *parked;
+	uint8_t *frames, *parked;
 	uint8_t *hidden; /* threads */
 	uint8_t *shown;
 	struct buf text;
@@ -51,7 +51,6 @@ static void filter_deinit(struct filter *filter)
 		regfree(&filter->thread);
 	if (filter->has_function)
 		regfree(&filter->function);
-	free(filter->threads);
 	free(filter->frames);
 	free(filter->parked);
 	free(filter->hidden);
@@ -73,32 +72,25 @@ static struct sym_error *filter_init(struct filter *filter)
 				&filter->has_function);
 	if (error)
 		return error;
-	filter->threads = calloc(thread_count, 1);
 	filter->hidden = calloc(thread_count, 1);
 	filter->shown = calloc(thread_count, 1);
 	filter->frames = calloc(frame_table_count(profile->frames) + 1, 1);
 	filter->parked = calloc(frame_table_stack_count(profile->frames) + 1, 1);
-	return filter->threads && filter->hidden && filter->shown && filter->frames &&
-			       filter->parked
+	return filter->hidden && filter->shown && filter->frames && filter->parked
 		       ? NULL
 		       : &sym_error_no_memory;
 }
 
-static bool is_wanted_thread(struct filter *filter, uint32_t thread)
+static bool is_wanted_thread(const struct filter *filter, uint32_t thread)
 {
 	const struct profile_thread *named = &filter->profile->threads.threads[thread];
 	char number[16];
-	bool is_wanted;
 
 	if (!filter->has_thread)
 		return true;
-	if (filter->threads[thread] != UNKNOWN)
-		return filter->threads[thread] == YES;
 	snprintf(number, sizeof(number), "%d", named->tid);
-	is_wanted = !strcmp(number, filter->opts->thread) ||
-		    !regexec(&filter->thread, named->name, 0, NULL, 0);
-	filter->threads[thread] = is_wanted ? YES : NO;
-	return is_wanted;
+	return !strcmp(number, filter->opts->thread) ||
+	       !regexec(&filter->thread, named->name, 0, NULL, 0);
 }
 
 /* Short and full names are matched. */

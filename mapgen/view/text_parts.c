@@ -37,6 +37,21 @@ void text_parts_put_name(const struct view *view, const char *name, size_t width
 		utf8_skip(name, count - tail));
 }
 
+void text_parts_put_left_out(size_t count, const char *what, FILE *to)
+{
+	char room[UNITS_ROOM];
+
+	if (count)
+		fprintf(to, "  ...  (%s more %s; --top=0 shows all)\n", units_count(count, room),
+			what);
+}
+
+void text_parts_put_seconds(const struct profile *profile, FILE *to)
+{
+	if (profile->end_ns > profile->begin_ns)
+		fprintf(to, ", %.1f s", profile_seconds(profile));
+}
+
 /* ---- the title ------------------------------------------------------------------------------- */
 
 /* How many processes were seen at work; *last_ret: the last of them. */
@@ -57,8 +72,7 @@ static size_t count_processes(const struct profile *profile, uint32_t *last_ret)
 	return count;
 }
 
-/* "Store.Web (PID 4711, .NET 10.0.12)", or how many processes there are. */
-static void put_whose(const struct profile *profile, FILE *to)
+void text_parts_put_whose(const struct profile *profile, FILE *to)
 {
 	const struct thread_table *threads = &profile->threads;
 	char room[UNITS_ROOM];
@@ -77,22 +91,7 @@ static void put_whose(const struct profile *profile, FILE *to)
 			profile->runtime ? profile->runtime : "");
 	else if (process && process->pid > 0)
 		fprintf(to, " (PID %d)", process->pid);
-}
-
-static void put_span(const struct profile *profile, size_t thread_count, FILE *to)
-{
-	char room[UNITS_ROOM];
-
-	if (profile->end_ns > profile->begin_ns)
-		fprintf(to, ", %.1f s", profile_seconds(profile));
-	fprintf(to, ", %s thread%s", units_count(thread_count, room), thread_count == 1 ? "" : "s");
-}
-
-void text_parts_put_whose(const struct profile *profile, FILE *to)
-{
-	put_whose(profile, to);
-	if (profile->end_ns > profile->begin_ns)
-		fprintf(to, ", %.1f s", profile_seconds(profile));
+	text_parts_put_seconds(profile, to);
 }
 
 void text_parts_write_title(const struct view *view, const struct selection *selection, FILE *to)
@@ -106,8 +105,9 @@ void text_parts_write_title(const struct view *view, const struct selection *sel
 		fputs("Blocked time of ", to);
 	else
 		fprintf(to, "%s of ", event->kind == PROFILE_CPU ? "CPU" : event->name);
-	put_whose(profile, to);
-	put_span(profile, selection->thread_count, to);
+	text_parts_put_whose(profile, to);
+	fprintf(to, ", %s thread%s", units_count(selection->thread_count, count),
+		selection->thread_count == 1 ? "" : "s");
 	units_time(selection->total_weight, time);
 	units_count(selection->total_count, count);
 	if (is_off_cpu)

@@ -11,7 +11,13 @@ void text_parts_put_padded(const char *text, size_t width, FILE *to);
 /* A name in a column; where it is too long and a terminal is narrow, its middle is left out. */
 void text_parts_put_name(const struct view *view, const char *name, size_t width, FILE *to);
 
-/* "Store.Web (PID 4711, .NET 10.0.12), 10.0 s". */
+/* That so many rows are not shown; nothing for 0. */
+void text_parts_put_left_out(size_t count, const char *what, FILE *to);
+
+/* ", 10.0 s"; nothing when times are not known. */
+void text_parts_put_seconds(const struct profile *profile, FILE *to);
+
+/* "Store.Web (PID 4711, .NET 10.0.12), 10.0 s"; or how many processes there are. */
 void text_parts_put_whose(const struct profile *profile, FILE *to);
 
 /* Writes the losses that concern any view; a line for each cause. */

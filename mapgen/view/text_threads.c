@@ -29,17 +29,14 @@ struct sym_error *text_parts_write_threads(const struct view *view, FILE *to)
 
 	if (error)
 		return error;
-	shown = view->top && view->top < times.count ? view->top : times.count;
+	shown = view_shown_rows(view, times.count);
 	fprintf(to, "%s threads", units_count(times.count, room));
-	if (view->profile->end_ns > view->profile->begin_ns)
-		fprintf(to, ", %.1f s", profile_seconds(view->profile));
+	text_parts_put_seconds(view->profile, to);
 	fprintf(to, "\n%8s %8s %9s %10s  %7s  %-15s  %s\n", "CPU", "SAMPLES", "BLOCKED",
 		"PREEMPTED", "TID", "NAME", "PROCESS");
 	for (size_t i = 0; i < shown; i++)
 		write_row(view, &times.items[i], to);
-	if (shown < times.count)
-		fprintf(to, "  ...  (%s more threads; --top=0 shows all)\n",
-			units_count(times.count - shown, room));
+	text_parts_put_left_out(times.count - shown, "threads", to);
 	thread_times_deinit(&times);
 	return NULL;
 }

@@ -29,21 +29,6 @@ enum {
 	LINE_COLUMNS = 20,
 };
 
-static size_t shown_rows(const struct view *view, size_t count)
-{
-	return view->top && view->top < count ? view->top : count;
-}
-
-static void say_more(const struct view *view, size_t count, const char *what, FILE *to)
-{
-	char room[UNITS_ROOM];
-	size_t shown = shown_rows(view, count);
-
-	if (shown < count)
-		fprintf(to, "  ...  (%s more %s; --top=0 shows all)\n",
-			units_count(count - shown, room), what);
-}
-
 /* ---- tables of functions, threads, processes and images -------------------------------------- */
 
 static bool shows_frames(const struct view *view)
@@ -89,7 +74,7 @@ static size_t name_width(const struct view *view, const struct totals *totals, s
 	struct buf name;
 
 	buf_init(&name, NAME_LIMIT);
-	for (size_t i = 0; i < shown_rows(view, totals->count); i++) {
+	for (size_t i = 0; i < view_shown_rows(view, totals->count); i++) {
 		row_name(view, &totals->rows[i], room, &name);
 		columns = utf8_count(buf_string(&name) ?: "");
 		if (columns > longest)
@@ -105,7 +90,7 @@ static bool shows_lines(const struct view *view, const struct totals *totals)
 	if (!shows_frames(view) ||
 	    (view->by != TOTALS_BY_LINE && view->width && view->width < WIDE_COLUMNS))
 		return false;
-	for (size_t i = 0; i < shown_rows(view, totals->count); i++)
+	for (size_t i = 0; i < view_shown_rows(view, totals->count); i++)
 		if (frame_table_at(view->profile->frames, totals->rows[i].frame)->line)
 			return true;
 	return false;
@@ -152,7 +137,7 @@ static void write_rows(const struct view *view, const struct totals *totals, FIL
 			shows_frames(view) ? "  KIND" : "", has_lines ? "          LINE" : "");
 	else
 		fprintf(to, "%8s %8s  %s\n", "TOTAL", "COUNT", titles[view->by]);
-	for (size_t i = 0; i < shown_rows(view, totals->count); i++) {
+	for (size_t i = 0; i < view_shown_rows(view, totals->count); i++) {
 		const struct total_row *row = &totals->rows[i];
 
 		row_name(view, row, width, &name);
@@ -168,7 +153,7 @@ static void write_rows(const struct view *view, const struct totals *totals, FIL
 			put_url(view, row, to);
 	}
 	buf_deinit(&name);
-	say_more(view, totals->count, "rows", to);
+	text_parts_put_left_out(totals->count - view_shown_rows(view, totals->count), "rows", to);
 }
 
 static struct sym_error *write_table(const struct view *view, const struct selection *selection,
@@ -220,7 +205,7 @@ static void write_wait_rows(const struct view *view, const struct waits *waits, 
 	buf_init(&text, NAME_LIMIT);
 	fprintf(to, "%8s %8s %8s  %-*s  %s\n", "TIME", "COUNT", "MAX", (int)width, "WHERE",
 		"WAITS FOR");
-	for (size_t i = 0; i < shown_rows(view, waits->count); i++) {
+	for (size_t i = 0; i < view_shown_rows(view, waits->count); i++) {
 		const struct wait_row *row = &waits->rows[i];
 
 		append_where(view, row, &text);
@@ -230,7 +215,7 @@ static void write_wait_rows(const struct view *view, const struct waits *waits, 
 		fprintf(to, "  %s\n", row->cause);
 	}
 	buf_deinit(&text);
-	say_more(view, waits->count, "rows", to);
+	text_parts_put_left_out(waits->count - view_shown_rows(view, waits->count), "rows", to);
 }
 
 static struct sym_error *write_waits(const struct view *view, const struct selection *selection,

@@ -46,6 +46,12 @@ struct view {
 	size_t width; /* of the terminal; 0: lines are not cut */
 };
 
+/* How many of `count` rows are shown. */
+static inline size_t view_shown_rows(const struct view *view, size_t count)
+{
+	return view->top && view->top < count ? view->top : count;
+}
+
 /* The source file of a frame with a line; with `urls` its URL, where that is known. */
 const char *view_source_file(const struct view *view, const struct profile_frame *frame);
 

@@ -12,11 +12,6 @@ enum {
 	NAME_LIMIT = 1 << 20,
 };
 
-static size_t shown_rows(const struct view *view, size_t count)
-{
-	return view->top && view->top < count ? view->top : count;
-}
-
 static json_t *short_name(const struct profile_frame *frame)
 {
 	struct buf text;
@@ -97,7 +92,7 @@ static struct sym_error *make_totals(const struct view *view, const struct selec
 
 	if (error)
 		return error;
-	for (size_t i = 0; i < shown_rows(view, totals.count); i++)
+	for (size_t i = 0; i < view_shown_rows(view, totals.count); i++)
 		json_array_append_new(rows, total_row(view, &totals.rows[i]));
 	totals_deinit(&totals);
 	return NULL;
@@ -117,7 +112,7 @@ static struct sym_error *make_waits(const struct view *view, const struct select
 
 	if (error)
 		return error;
-	for (size_t i = 0; i < shown_rows(view, waits.count); i++) {
+	for (size_t i = 0; i < view_shown_rows(view, waits.count); i++) {
 		const struct wait_row *row = &waits.rows[i];
 
 		json_array_append_new(rows, json_pack("{s:o, s:o, s:s, s:I, s:I, s:I}", "where",
@@ -139,7 +134,7 @@ static struct sym_error *make_threads(const struct view *view, json_t *rows)
 
 	if (error)
 		return error;
-	for (size_t i = 0; i < shown_rows(view, times.count); i++) {
+	for (size_t i = 0; i < view_shown_rows(view, times.count); i++) {
 		const struct thread_time *time = &times.items[i];
 		const struct profile_thread *thread = &threads->threads[time->thread];
 
