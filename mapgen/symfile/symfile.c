@@ -130,12 +130,14 @@ void symfile_add_code(struct symfile *elf, const struct symfile_code_source *sou
 
 struct layout {
 	Elf64_Shdr sections[SECTIONS];
+	const void *bytes[SECTIONS]; /* NULL: none */
+	uint64_t end;                /* of what has a place */
 	char section_text[128];
 	size_t section_text_bytes;
 	size_t code_name; /* in it */
 	size_t code_blocks;
 	uint64_t code_offset;
-	struct buf abbreviations, info, lines;
+	struct buf lines[3]; /* abbreviations, info, lines */
 	uint8_t maker_note[sizeof(Elf64_Nhdr) + 16 + LONGEST_ORIGIN_BYTES];
 	size_t maker_note_bytes;
 	uint8_t id_note[sizeof(Elf64_Nhdr) + 4 + SYMFILE_ID_BYTES];
@@ -179,13 +181,17 @@ static void name_sections(struct layout *layout)
 	layout->section_text_bytes += sizeof(code_section);
 }
 
-static void symfile_place(Elf64_Shdr *section, uint64_t *offset, uint32_t type, uint64_t size_bytes)
+static void symfile_place(struct layout *layout, size_t number, uint32_t type, uint64_t alignment,
+			  const void *bytes, uint64_t size_bytes)
 {
-	section->sh_type = type;
-	section->sh_offset = *offset;
+	Elf64_Shdr *section = &layout->sections[number];
+
+	section->sh_type = size_bytes ? type : SHT_NULL;
+	section->sh_offset = layout->end;
 	section->sh_size = size_bytes;
-	section->sh_addralign = 8;
-	*offset = symfile_pad(*offset + size_bytes, 8);
+	section->sh_addralign = size_bytes ? alignment : 0;
+	layout->bytes[number] = bytes;
+	layout->end = symfile_pad(layout->end + size_bytes, 8);
 }
 
 enum {
@@ -194,32 +200,17 @@ enum {
 		sizeof(Elf64_Ehdr) + SEGMENTS * sizeof(Elf64_Phdr) + SECTIONS * sizeof(Elf64_Shdr)
 };
 
-static void place_lines(struct layout *layout, uint64_t *offset)
-{
-	const struct buf *const bufs[] = { &layout->abbreviations, &layout->info, &layout->lines };
-
-	for (size_t i = 0; i < sizeof(bufs) / sizeof(*bufs); i++) {
-		Elf64_Shdr *section = &layout->sections[SECTION_ABBREVIATIONS + i];
-
-		symfile_place(section, offset, bufs[i]->size_bytes ? SHT_PROGBITS : SHT_NULL,
-			      bufs[i]->size_bytes);
-		section->sh_addralign = bufs[i]->size_bytes ? 1 : 0;
-	}
-}
-
 static void lay_out(const struct symfile *elf, struct layout *layout)
 {
 	Elf64_Shdr *sections = layout->sections;
-	uint64_t offset = HEADERS_BYTES + layout->code_blocks * sizeof(*sections);
 
+	layout->end = HEADERS_BYTES + layout->code_blocks * sizeof(*sections);
 	name_sections(layout);
-	symfile_place(&sections[SECTION_MAKER], &offset, SHT_NOTE, layout->maker_note_bytes);
-	symfile_place(&sections[SECTION_ID], &offset, layout->id_note_bytes ? SHT_NOTE : SHT_NULL,
-		      layout->id_note_bytes);
+	symfile_place(layout, SECTION_MAKER, SHT_NOTE, 4, layout->maker_note,
+		      layout->maker_note_bytes);
+	symfile_place(layout, SECTION_ID, SHT_NOTE, 4, layout->id_note, layout->id_note_bytes);
 	if (layout->id_note_bytes)
 		sections[SECTION_ID].sh_flags = SHF_ALLOC;
-	sections[SECTION_MAKER].sh_addralign = 4;
-	sections[SECTION_ID].sh_addralign = layout->id_note_bytes ? 4 : 0;
 	sections[SECTION_TEXT] = (Elf64_Shdr){
 		.sh_name = sections[SECTION_TEXT].sh_name,
 		.sh_type = SHT_NOBITS,
@@ -229,17 +220,18 @@ static void lay_out(const struct symfile *elf, struct layout *layout)
 		.sh_size = elf->count ? elf->high - elf->low : 0,
 		.sh_addralign = 1,
 	};
-	symfile_place(&sections[SECTION_SYMBOLS], &offset, SHT_SYMTAB, elf->symbols.size_bytes);
+	symfile_place(layout, SECTION_SYMBOLS, SHT_SYMTAB, 8, elf->symbols.data,
+		      elf->symbols.size_bytes);
 	sections[SECTION_SYMBOLS].sh_link = SECTION_NAMES;
 	sections[SECTION_SYMBOLS].sh_info = 1; /* the first symbol that is not local */
 	sections[SECTION_SYMBOLS].sh_entsize = sizeof(Elf64_Sym);
-	symfile_place(&sections[SECTION_NAMES], &offset, SHT_STRTAB, elf->names.size_bytes);
-	symfile_place(&sections[SECTION_SECTION_NAMES], &offset, SHT_STRTAB,
+	symfile_place(layout, SECTION_NAMES, SHT_STRTAB, 1, elf->names.data, elf->names.size_bytes);
+	symfile_place(layout, SECTION_SECTION_NAMES, SHT_STRTAB, 1, layout->section_text,
 		      layout->section_text_bytes);
-	place_lines(layout, &offset);
-	sections[SECTION_NAMES].sh_addralign = 1;
-	sections[SECTION_SECTION_NAMES].sh_addralign = 1;
-	layout->code_offset = offset;
+	for (size_t i = 0; i < 3; i++)
+		symfile_place(layout, SECTION_ABBREVIATIONS + i, SHT_PROGBITS, 1,
+			      layout->lines[i].data, layout->lines[i].size_bytes);
+	layout->code_offset = layout->end;
 }
 
 /* Not in .text, which has all symbols and no bytes. */
@@ -318,26 +310,14 @@ static void put_headers(const struct layout *layout, struct buf *ret)
 	buf_append(ret, layout->sections, sizeof(layout->sections));
 }
 
-static void put_at(struct buf *ret, const Elf64_Shdr *section, const void *bytes)
+static void put_at(struct buf *ret, uint64_t offset, const void *bytes, uint64_t size_bytes)
 {
 	static const uint8_t zeroes[8];
 
-	if (section->sh_offset > ret->size_bytes)
-		buf_append(ret, zeroes, section->sh_offset - ret->size_bytes);
-	buf_append(ret, bytes, section->sh_size);
-}
-
-static void put_lines(struct layout *layout, struct buf *ret)
-{
-	struct buf *const bufs[] = { &layout->abbreviations, &layout->info, &layout->lines };
-
-	for (size_t i = 0; i < sizeof(bufs) / sizeof(*bufs); i++) {
-		if (bufs[i]->size_bytes)
-			put_at(ret, &layout->sections[SECTION_ABBREVIATIONS + i], bufs[i]->data);
-		if (bufs[i]->failure)
-			ret->failure = bufs[i]->failure;
-		buf_deinit(bufs[i]);
-	}
+	if (!bytes || !size_bytes)
+		return;
+	buf_append(ret, zeroes, offset - ret->size_bytes);
+	buf_append(ret, bytes, size_bytes);
 }
 
 void symfile_make_id(const struct buf *file, uint8_t id[SYMFILE_ID_BYTES])
@@ -370,24 +350,22 @@ bool symfile_finish(struct symfile *elf, const char *origin, struct buf *ret,
 		layout.id_note_bytes =
 			make_note(layout.id_note, "GNU", NT_GNU_BUILD_ID, no_id, sizeof(no_id));
 	layout.code_blocks = elf->blocks.size_bytes / sizeof(struct symfile_code);
-	buf_init(&layout.abbreviations, MOST_NAME_BYTES);
-	buf_init(&layout.info, MOST_NAME_BYTES);
-	buf_init(&layout.lines, MOST_NAME_BYTES);
-	symfile_lines_write(&elf->lines, &layout.abbreviations, &layout.info, &layout.lines);
+	for (size_t i = 0; i < 3; i++)
+		buf_init(&layout.lines[i], MOST_NAME_BYTES);
+	symfile_lines_write(&elf->lines, layout.lines);
 	lay_out(elf, &layout);
 	put_headers(&layout, ret);
 	put_code_headers(elf, &layout, ret);
-	put_at(ret, &layout.sections[SECTION_MAKER], layout.maker_note);
-	put_at(ret, &layout.sections[SECTION_ID], layout.id_note);
-	put_at(ret, &layout.sections[SECTION_SYMBOLS], elf->symbols.data);
-	put_at(ret, &layout.sections[SECTION_NAMES], elf->names.data);
-	put_at(ret, &layout.sections[SECTION_SECTION_NAMES], layout.section_text);
-	put_lines(&layout, ret);
+	for (size_t i = 0; i < SECTIONS; i++)
+		put_at(ret, layout.sections[i].sh_offset, layout.bytes[i],
+		       layout.sections[i].sh_size);
 	if (layout.code_blocks)
-		put_at(ret,
-		       &(Elf64_Shdr){ .sh_offset = layout.code_offset,
-				      .sh_size = elf->code.size_bytes },
-		       elf->code.data);
+		put_at(ret, layout.code_offset, elf->code.data, elf->code.size_bytes);
+	for (size_t i = 0; i < 3; i++) {
+		if (layout.lines[i].failure)
+			ret->failure = layout.lines[i].failure;
+		buf_deinit(&layout.lines[i]);
+	}
 	if (ret->failure)
 		return false;
 	if (!id_ret)

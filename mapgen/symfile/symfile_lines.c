@@ -217,12 +217,11 @@ static void write_program(const struct symfile_lines *lines, struct buf *program
 	buf_append(program, lines->rows.data, lines->rows.size_bytes);
 }
 
-void symfile_lines_write(struct symfile_lines *lines, struct buf *abbreviations, struct buf *info,
-			 struct buf *program)
+void symfile_lines_write(struct symfile_lines *lines, struct buf sections[3])
 {
 	if (!lines->file_count || lines->files.failure || lines->rows.failure)
 		return;
-	buf_append(abbreviations, abbreviations_of_unit, sizeof(abbreviations_of_unit));
-	write_info(lines, info);
-	write_program(lines, program);
+	buf_append(&sections[0], abbreviations_of_unit, sizeof(abbreviations_of_unit));
+	write_info(lines, &sections[1]);
+	write_program(lines, &sections[2]);
 }

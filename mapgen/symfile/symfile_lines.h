@@ -37,8 +37,7 @@ void symfile_lines_add(struct symfile_lines *lines, uint64_t address, const char
 		       uint32_t line, uint32_t column);
 void symfile_lines_end(struct symfile_lines *lines, uint64_t end_address);
 
-/* The three sections; the buffers are empty. Nothing is written without rows. */
-void symfile_lines_write(struct symfile_lines *lines, struct buf *abbreviations, struct buf *info,
-			 struct buf *program);
+/* The three sections, in this order; the buffers are empty. Nothing is written without rows. */
+void symfile_lines_write(struct symfile_lines *lines, struct buf sections[3]);
 
 #endif
