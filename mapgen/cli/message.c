@@ -119,7 +119,18 @@ void message(const char *format, ...)
 
 bool message_error(struct sym_error *error)
 {
+	if (!error)
+		return true;
 	message("%s", sym_error_message(error));
+	sym_error_destroy(error);
+	return false;
+}
+
+bool message_error_of(const char *path, struct sym_error *error)
+{
+	if (!error)
+		return true;
+	message("%s: %s", path, message_without_subject(path, sym_error_message(error)));
 	sym_error_destroy(error);
 	return false;
 }

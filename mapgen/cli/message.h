@@ -15,8 +15,12 @@
 
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints an error and destroys it. Returns false, for the caller to return. */
+/* Prints an error and destroys it. True when there is none: NULL. */
 bool message_error(struct sym_error *error);
+
+/* Prints an error as "PATH: ..." and destroys it, also when it begins with the path. True when
+ * there is none: NULL. */
+bool message_error_of(const char *path, struct sym_error *error);
 
 /* Whether a message has named this reason, one of those that failed_calls.h counts. */
 bool message_has_named(int errno_value);

@@ -42,11 +42,8 @@ int output_file_write(const char *path, output_file_fn *write, const void *conte
 		failure = path_output_commit(&output, OUTPUT_MODE, false);
 	else
 		path_output_abandon(&output);
-	if (error) {
-		message("%s: %s", path, message_without_subject(path, sym_error_message(error)));
-		sym_error_destroy(error);
+	if (!message_error_of(path, error))
 		return EXIT_FAILED;
-	}
 	if (!failure)
 		return EXIT_DONE;
 	message("%s: cannot write: %s", path, strerror(-failure));

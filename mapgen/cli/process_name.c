@@ -142,11 +142,8 @@ bool process_name_choose(const char *name, int32_t *ret)
 	size_t count = 0;
 	struct sym_error *error = process_name_find(name, &pids, &count);
 
-	if (error) {
-		message("%s", sym_error_message(error));
-		sym_error_destroy(error);
+	if (!message_error(error))
 		return false;
-	}
 	if (!count) {
 		message("'%s' is neither a process id nor the name of a process", name);
 		return false;

@@ -180,11 +180,8 @@ static int check_recording(const struct options *options)
 
 	if (!error)
 		error = stack_quality_measure(profile, UINT32_MAX, &quality);
-	if (error) {
-		message("%s: %s", options->input, sym_error_message(error));
-		sym_error_destroy(error);
+	if (!message_error_of(options->input, error))
 		return EXIT_FAILED;
-	}
 	below = is_below(options, &quality);
 	if (options->json)
 		printed = json_output_print(

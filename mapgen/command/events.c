@@ -292,8 +292,5 @@ int events_run(const struct options *options)
 	buf_init(&watching.line, LINE_LIMIT);
 	error = run(&watching, snapshot);
 	deinit(&watching);
-	if (!error)
-		return EXIT_DONE;
-	message_error(error);
-	return EXIT_FAILED;
+	return message_error(error) ? EXIT_DONE : EXIT_FAILED;
 }

@@ -49,10 +49,8 @@ static bool merge_gather_symbols(struct merge *merge)
 	struct sym_error *error;
 
 	error = sym_snapshot_symbols(merge->snapshot, merge_symbols_flags, &symbols);
-	if (error) {
-		message_error(error);
+	if (!message_error(error))
 		return false;
-	}
 	merge->symbols = merge->own_symbols = symbols;
 	merge_add_troubles(merge);
 	say_refused_maps(merge);

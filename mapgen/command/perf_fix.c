@@ -189,7 +189,7 @@ static bool insert_added(struct fixing *fixing)
 		if (!fixing->maps.items[i].is_added && fixing->maps.items[i].record_offset >= at)
 			fixing->maps.items[i].record_offset += records.size_bytes;
 	buf_deinit(&records);
-	return failure ? message_error(failure) : true;
+	return message_error(failure);
 }
 
 static bool change_all(struct fixing *fixing)
@@ -253,7 +253,7 @@ static bool keep_earlier_undo(struct fixing *fixing)
 	if (!failure && earlier.is_of_this)
 		undo_record_append(&fixing->undo, &earlier.kept);
 	undo_record_deinit(&earlier.kept);
-	return failure ? message_error(failure) : true;
+	return message_error(failure);
 }
 
 static bool write_undo(struct fixing *fixing)
@@ -268,9 +268,7 @@ static bool write_undo(struct fixing *fixing)
 	/* It has addresses of the process, as the data has, so it gets the same mode. */
 	failure = undo_record_write(&fixing->undo, fixing->undo_path,
 				    S_ISREG(status->st_mode) ? status->st_mode & 0666 : 0600);
-	if (failure)
-		return message_error(failure);
-	return true;
+	return message_error(failure);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

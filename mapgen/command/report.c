@@ -139,13 +139,6 @@ static struct sym_error *write_view(const struct view *view, int format, FILE *t
 	}
 }
 
-static int say_failure(const char *path, struct sym_error *error)
-{
-	message("%s: %s", path, message_without_subject(path, sym_error_message(error)));
-	sym_error_destroy(error);
-	return EXIT_FAILED;
-}
-
 struct writing {
 	const struct view *view;
 	int format;
@@ -214,8 +207,8 @@ static int write_report(const struct options *options, const struct view *view,
 		status = output_file_write(options->output, write_file, &writing);
 	} else {
 		error = write_view(view, options->format, stdout);
-		if (error)
-			return say_failure(options->input, error);
+		if (!message_error_of(options->input, error))
+			return EXIT_FAILED;
 	}
 	return status ? status : end_report(view, options->format, client);
 }
@@ -244,8 +237,8 @@ int report_run(const struct options *options)
 		opts.symbolize = client;
 	}
 	error = profile_open(options->input, &opts, &profile);
-	if (error)
-		return say_failure(options->input, error);
+	if (!message_error_of(options->input, error))
+		return EXIT_FAILED;
 	view = make_view(options, profile, kind);
 	return write_report(options, &view, client);
 }

@@ -446,9 +446,7 @@ static bool resolve_begin(struct resolution *resolution)
 	}
 	if (!error && (options->pid || options->core))
 		error = open_process(resolution);
-	if (error)
-		message_error(error);
-	return !error;
+	return message_error(error);
 }
 
 static bool parse_operands(struct resolution *resolution)

@@ -302,10 +302,8 @@ int stack_run(const struct options *options)
 		return EXIT_FAILED;
 	error = thread_stacks_take(
 		snapshot, options->lines ? SYM_FIELD_LINES | SYM_FIELD_INLINED : 0, &stacks);
-	if (error) {
-		message_error(error);
+	if (!message_error(error))
 		return EXIT_FAILED;
-	}
 	target_say_asked(snapshot);
 	code = options->json ? print_json(snapshot, &stacks)
 			     : print_text(options, snapshot, &stacks);

@@ -279,15 +279,15 @@ static int standin_install(struct installing *installing, char **operands, size_
 		symfile_place_open(&installing->place, installing->place.root, true);
 	bool worked = true;
 
-	if (failure)
-		return message_error(failure) ? EXIT_DONE : EXIT_FAILED;
+	if (!message_error(failure))
+		return EXIT_FAILED;
 	if (installing->options->pid)
 		worked = install_process(installing, installing->options->pid);
 	for (size_t i = 0; i < count && worked && i < MOST_FILES; i++)
 		worked = install_file(installing, operands[i]);
 	failure = symfile_place_save(&installing->place);
-	if (failure)
-		return message_error(failure) ? EXIT_DONE : EXIT_FAILED;
+	if (!message_error(failure))
+		return EXIT_FAILED;
 	return worked ? tell_installed(installing) : EXIT_FAILED;
 }
 
@@ -394,8 +394,8 @@ static int remove_some(struct installing *installing, char **operands, size_t co
 		i += place->file_count == before;
 	}
 	failure = symfile_place_save(place);
-	if (failure)
-		return message_error(failure) ? EXIT_DONE : EXIT_FAILED;
+	if (!message_error(failure))
+		return EXIT_FAILED;
 	return tell_removed(installing, removed);
 }
 
@@ -409,8 +409,8 @@ static int standin_act(struct installing *installing, const char *action, char *
 	if (!strcmp(action, "install"))
 		return standin_install(installing, operands, count);
 	failure = symfile_place_open(&installing->place, installing->place.root, false);
-	if (failure)
-		return message_error(failure) ? EXIT_DONE : EXIT_FAILED;
+	if (!message_error(failure))
+		return EXIT_FAILED;
 	return !strcmp(action, "list") ? standin_list(installing)
 				       : remove_some(installing, operands, count);
 }

@@ -102,10 +102,8 @@ bool merge_add_jit_trouble(struct merge *merge)
 	struct sym_error *error = sym_snapshot_jit(merge->snapshot, &merge->jit);
 	const struct sym_jit_info *jit = merge->jit;
 
-	if (error) {
-		message_error(error);
+	if (!message_error(error))
 		return false;
-	}
 	if (program) {
 		say_aot(merge, program);
 		return true;
@@ -128,9 +126,7 @@ static bool merge_write_render(const struct merge *merge, char **text_ret, size_
 		sym_symbols_format(merge->symbols, 0, sym_symbols_count(merge->symbols),
 				   SYM_MAP_PERF, merge->write_flags, text_ret, size_bytes_ret);
 
-	if (error)
-		message_error(error);
-	return !error;
+	return message_error(error);
 }
 
 /* bpftrace up to 0.23 reads and sorts the whole map for each address: with 68 MB it prints nothing
@@ -275,10 +271,8 @@ static bool append_to(struct merge *merge, const struct map_location *location,
 		error = merge_lines_missing(merge->symbols, present, &hidden, merge->write_flags,
 					    &missing);
 	address_table_deinit(&hidden);
-	if (error) {
-		message_error(error);
+	if (!message_error(error))
 		return false;
-	}
 	text = missing.text;
 	if (!text)
 		return message_error(&sym_error_no_memory);
@@ -457,9 +451,7 @@ bool merge_find_perf_map(struct merge *merge)
 {
 	struct sym_error *error = sym_snapshot_perf_map(merge->snapshot, &merge->info);
 
-	if (error)
-		message_error(error);
-	return !error;
+	return message_error(error);
 }
 
 bool merge_at_location(struct merge *merge,
@@ -508,10 +500,8 @@ bool merge_enable_perf_map(struct merge *merge)
 	if (hazard)
 		merge_note(merge, "known of perf maps in this version: %s", hazard);
 	error = sym_snapshot_enable_perf_map(merge->snapshot);
-	if (error) {
-		message_error(error);
+	if (!message_error(error))
 		return false;
-	}
 	merge_note(merge, "the runtime writes a perf map from now on, until it ends");
 	return merge_find_perf_map(merge);
 }
