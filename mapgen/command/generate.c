@@ -265,7 +265,6 @@ int generate_run(const struct options *options)
 			   .platform_dirs = options->platform_dirs,
 			   .budget = options->budget },
 	};
-	struct sym_error *failure AUTO_ERROR = NULL;
 	int exit_code = EXIT_FAILED;
 	bool done;
 
@@ -284,13 +283,8 @@ int generate_run(const struct options *options)
 		message("--crossgen does not go with --format=r2rmap");
 		return EXIT_USAGE;
 	}
-	failure = options->output
-			  ? relmap_cache_open_directory(&generation.maker.place, options->output)
-			  : relmap_cache_open_cache(&generation.maker.place);
-	if (failure) {
-		message("%s", sym_error_message(failure));
+	if (!message_error(relmap_cache_open(&generation.maker.place, options->output)))
 		return EXIT_FAILED;
-	}
 	if (options->json)
 		generation.images = json_array();
 	done = options->pid ? generate_process(&generation, options)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "mapgen/relmap/relative_map.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,18 +10,13 @@
 
 const char *map_outcome_text(enum map_outcome outcome)
 {
-	switch (outcome) {
-	case MAP_MADE:
-		return "made";
-	case MAP_PARTLY:
-		return "incomplete";
-	case MAP_KEPT:
-		return "kept";
-	case MAP_NO_CODE:
-		return "no precompiled code";
-	default:
-		return "failed";
-	}
+	static const char *const texts[MAP_OUTCOMES] = {
+		[MAP_MADE] = "made",     [MAP_PARTLY] = "incomplete",
+		[MAP_KEPT] = "kept",     [MAP_NO_CODE] = "no precompiled code",
+		[MAP_FAILED] = "failed",
+	};
+
+	return texts[outcome];
 }
 
 /* True: the methods of the image can be listed. False: *outcome_ret and *error_ret say why not. */
@@ -91,23 +85,6 @@ static struct sym_error *missing_rows(const struct map_maker *maker, struct sym_
 				why ?: "out of memory");
 }
 
-static enum map_outcome write_map(struct map_maker *maker, const struct relmap_cache_entry *slot,
-				  const char *text, size_t size_bytes, struct sym_error **error_ret)
-{
-	switch (relmap_cache_entry_write(slot, &maker->place, text, size_bytes)) {
-	case SLOT_FAILED:
-		*error_ret = sym_error_create(SYM_ERROR_IO, "cannot write %s: %s", slot->path,
-					      strerror(errno));
-		return MAP_FAILED;
-	case SLOT_REPLACED:
-		if (!maker->place.is_cache)
-			message("%s: had other content; replaced", slot->path);
-		return MAP_MADE;
-	default:
-		return MAP_MADE;
-	}
-}
-
 /* `kept_rows`: rows of the map in the cache, which is replaced only by a fuller one. */
 static enum map_outcome relative_map_write(struct map_maker *maker,
 					   const struct relmap_cache_entry *slot,
@@ -124,9 +101,13 @@ static enum map_outcome relative_map_write(struct map_maker *maker,
 	if (*error_ret)
 		return MAP_FAILED;
 	rows = map_rows(text, size_bytes);
-	if (maker->crossgen || rows >= kept_rows)
-		outcome = write_map(maker, slot, text, size_bytes, error_ret);
-	if (maker->crossgen || outcome == MAP_FAILED)
+	if (maker->crossgen || rows >= kept_rows) {
+		outcome = MAP_MADE;
+		*error_ret = relmap_cache_entry_write(slot, &maker->place, text, size_bytes);
+	}
+	if (*error_ret)
+		return MAP_FAILED;
+	if (maker->crossgen)
 		return outcome;
 	*error_ret = missing_rows(maker, image, rows, rows > kept_rows ? rows : kept_rows);
 	return *error_ret ? MAP_PARTLY : outcome;

@@ -66,10 +66,16 @@ static struct sym_error *relmap_cache_refusal(int fd, const char *path)
 	return NULL;
 }
 
-static struct sym_error *open_place(struct relmap_cache *place, mode_t mode)
+/* The mode of new directories. */
+static mode_t directory_mode(const struct relmap_cache *place)
+{
+	return place->is_cache ? 0700 : 0777;
+}
+
+static struct sym_error *open_place(struct relmap_cache *place)
 {
 	int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (place->is_cache ? O_NOFOLLOW : 0);
-	int result = path_make_directories(place->path, mode);
+	int result = path_make_directories(place->path, directory_mode(place));
 
 	if (result < 0)
 		return sym_error_create(SYM_ERROR_IO, "cannot create %s: %s", place->path,
@@ -81,28 +87,17 @@ static struct sym_error *open_place(struct relmap_cache *place, mode_t mode)
 	return place->is_cache ? relmap_cache_refusal(place->directory_fd, place->path) : NULL;
 }
 
-static struct sym_error *close_when(struct sym_error *failure, struct relmap_cache *place)
+struct sym_error *relmap_cache_open(struct relmap_cache *place, const char *output)
 {
+	struct sym_error *failure;
+
+	*place = (struct relmap_cache){ .path = output ? strdup(output) : cache_path(),
+					.directory_fd = -1,
+					.is_cache = !output };
+	failure = place->path ? open_place(place) : &sym_error_no_memory;
 	if (failure)
 		relmap_cache_close(place);
 	return failure;
-}
-
-struct sym_error *relmap_cache_open_cache(struct relmap_cache *place)
-{
-	*place =
-		(struct relmap_cache){ .path = cache_path(), .directory_fd = -1, .is_cache = true };
-	if (!place->path)
-		return &sym_error_no_memory;
-	return close_when(open_place(place, 0700), place);
-}
-
-struct sym_error *relmap_cache_open_directory(struct relmap_cache *place, const char *path)
-{
-	*place = (struct relmap_cache){ .path = strdup(path), .directory_fd = -1 };
-	if (!place->path)
-		return &sym_error_no_memory;
-	return close_when(open_place(place, 0777), place);
 }
 
 static void entry_name_destroy(struct entry_name *taken)
@@ -148,10 +143,9 @@ static bool take_name(struct relmap_cache *place, const char *name, const char *
 static struct sym_error *enter_key(struct relmap_cache *place, const char *key,
 				   struct relmap_cache_entry *slot)
 {
-	mode_t mode = place->is_cache ? 0700 : 0777;
 	char *path AUTO_FREE = message_format("%s/%s", place->path, key);
 
-	if (mkdirat(place->directory_fd, key, mode) && errno != EEXIST)
+	if (mkdirat(place->directory_fd, key, directory_mode(place)) && errno != EEXIST)
 		return sym_error_create(SYM_ERROR_IO, "cannot create %s: %s", path,
 					strerror(errno));
 	slot->directory_fd =
@@ -195,24 +189,20 @@ struct sym_error *relmap_cache_entry_open(struct relmap_cache *place, struct sym
 	struct relmap_cache_entry slot = { .directory_fd = -1 };
 	struct sym_error *error = sym_image_map_name(image, format, &slot.name);
 	const char *key = sym_image_content_key(image);
-	struct sym_error *failure;
 
-	if (error) {
-		failure = sym_error_create(SYM_ERROR_IO, "%s", sym_error_message(error));
-		sym_error_destroy(error);
-		return failure;
-	}
+	if (error)
+		return error;
 	/* An image without a content key is identified by its path. */
 	if (!key && !place->is_cache)
 		key = sym_image_path(image);
-	failure = key ? open_slot(place, key, &slot)
-		      : sym_error_create(SYM_ERROR_IO,
-					 "it has no file for a key in the cache; use --output");
-	if (failure)
+	error = key ? open_slot(place, key, &slot)
+		    : sym_error_create(SYM_ERROR_IO,
+				       "it has no file for a key in the cache; use --output");
+	if (error)
 		relmap_cache_entry_close(&slot);
 	else
 		*ret = slot;
-	return failure;
+	return error;
 }
 
 void relmap_cache_entry_close(struct relmap_cache_entry *slot)
@@ -257,33 +247,26 @@ bool relmap_cache_entry_rows(const struct relmap_cache_entry *slot, uint64_t *re
 	return good;
 }
 
-/* Size of the regular file in the slot in bytes; -1 when there is none. */
-static off_t file_bytes(const struct relmap_cache_entry *slot)
+struct sym_error *relmap_cache_entry_write(const struct relmap_cache_entry *slot,
+					   const struct relmap_cache *place, const char *text,
+					   size_t size_bytes)
 {
-	struct stat status;
-
-	if (fstatat(slot->directory_fd, slot->name, &status, AT_SYMLINK_NOFOLLOW) ||
-	    !S_ISREG(status.st_mode))
-		return -1;
-	return status.st_size;
-}
-
-enum slot_write relmap_cache_entry_write(const struct relmap_cache_entry *slot,
-					 const struct relmap_cache *place, const char *text,
-					 size_t size_bytes)
-{
-	off_t there_bytes = file_bytes(slot);
 	struct path_output output;
+	struct stat status;
+	bool was_there = !fstatat(slot->directory_fd, slot->name, &status, AT_SYMLINK_NOFOLLOW) &&
+			 S_ISREG(status.st_mode);
 	int result;
 
 	if (path_has_content(slot->directory_fd, slot->name, text, size_bytes))
-		return SLOT_UNCHANGED;
+		return NULL;
 	result = path_output_open_at(&output, slot->directory_fd, slot->name);
 	if (!result)
 		result = path_output_finish(&output, text, size_bytes,
 					    place->is_cache ? 0600 : 0644);
-	errno = -result;
 	if (result)
-		return SLOT_FAILED;
-	return there_bytes >= 0 ? SLOT_REPLACED : SLOT_WRITTEN;
+		return sym_error_create(SYM_ERROR_IO, "cannot write %s: %s", slot->path,
+					strerror(-result));
+	if (was_there && !place->is_cache)
+		message("%s: had other content; replaced", slot->path);
+	return NULL;
 }

@@ -24,14 +24,12 @@ struct relmap_cache {
 };
 
 /*
+ * Opens the directory `output`, which is created when it does not exist. NULL: the cache,
  * $XDG_CACHE_HOME/dotnet-mapgen; without that variable /var/cache/dotnet-mapgen for root and
  * ~/.cache/dotnet-mapgen for other users. Refused unless it is a directory of mode 0700 that
  * belongs to the caller.
  */
-struct sym_error *relmap_cache_open_cache(struct relmap_cache *place);
-
-/* The directory of --output; created when it does not exist. */
-struct sym_error *relmap_cache_open_directory(struct relmap_cache *place, const char *path);
+struct sym_error *relmap_cache_open(struct relmap_cache *place, const char *output);
 void relmap_cache_close(struct relmap_cache *place);
 
 /* A file in a place: its open directory, its name, and its path for messages. */
@@ -55,15 +53,9 @@ uint64_t map_rows(const char *text, size_t size_bytes);
 /* Counts the rows of the regular file in the slot; false when it cannot be read. */
 bool relmap_cache_entry_rows(const struct relmap_cache_entry *slot, uint64_t *ret);
 
-enum slot_write {
-	SLOT_WRITTEN,
-	SLOT_UNCHANGED, /* the same bytes were there before */
-	SLOT_REPLACED,  /* other bytes were there before */
-	SLOT_FAILED,    /* errno has the reason */
-};
-
-enum slot_write relmap_cache_entry_write(const struct relmap_cache_entry *slot,
-					 const struct relmap_cache *place, const char *text,
-					 size_t size_bytes);
+/* A message says when other bytes were in the directory of --output. Errors: IO. */
+struct sym_error *relmap_cache_entry_write(const struct relmap_cache_entry *slot,
+					   const struct relmap_cache *place, const char *text,
+					   size_t size_bytes);
 
 #endif
