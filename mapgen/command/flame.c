@@ -19,6 +19,7 @@
 #include "mapgen/cli/message.h"
 #include "mapgen/cli/output_file.h"
 #include "mapgen/command/record_profile.h"
+#include "mapgen/events/event_choice.h"
 #include "mapgen/profile/profile_open.h"
 #include "mapgen/profile/stack_quality.h"
 #include "mapgen/view/flame_page.h"
@@ -79,20 +80,31 @@ static enum view_kind wanted_view(const struct options *options)
 
 /* ---- the recording --------------------------------------------------------------------------- */
 
+/* Returns the events that a view needs. Groups of events have the names of views. */
+static const char *events_of(enum view_kind kind)
+{
+	if (kind < VIEW_GC)
+		return NULL;
+	return kind == VIEW_EVENTS ? EVENT_CHOICE_DEFAULT : view_kind_name(kind);
+}
+
+static int record_now(const struct options *options, struct profile **ret)
+{
+	struct options recording = *options;
+
+	recording.for_seconds = options->for_seconds ?: USUAL_SECONDS;
+	recording.off_cpu_us = wanted_view(options) == VIEW_OFF_CPU;
+	recording.events = events_of(wanted_view(options));
+	return record_profile(&recording, ret);
+}
+
 static int open_profile(const struct options *options, const char *path, struct profile **ret)
 {
 	const struct profile_open_opts opts = { .options = options };
-	struct sym_error *error;
 
 	if (!path)
-		return record_profile(options, options->for_seconds ?: USUAL_SECONDS,
-				      wanted_view(options) == VIEW_OFF_CPU, ret);
-	error = profile_open(path, &opts, ret);
-	if (!error)
-		return EXIT_DONE;
-	message("%s: %s", path, sym_error_message(error));
-	sym_error_destroy(error);
-	return EXIT_FAILED;
+		return record_now(options, ret);
+	return message_error_of(path, profile_open(path, &opts, ret)) ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* ---- the output ------------------------------------------------------------------------------ */

@@ -69,7 +69,9 @@ struct recording {
 	time_t begin_time;
 	double begin_seconds; /* CLOCK_MONOTONIC */
 	double seconds;
-	const struct record_pictures *pictures; /* NULL: a file is written */
+	/* One of these takes the place of a file; NULL: not this one. */
+	const struct record_pictures *pictures;
+	struct profile **profile_ret;
 };
 
 /* ---- what is to be recorded ------------------------------------------------------------------ */
@@ -164,7 +166,7 @@ static bool open_perf_data(struct recording *recording, int fd)
 		recording->perf_data = fdopen(fd, "w+");
 	if (fd >= 0 && !recording->perf_data)
 		error = &sym_error_no_memory;
-	return error ? message_error(error) : true;
+	return message_error(error);
 }
 
 static bool open_output(struct recording *recording)
@@ -172,7 +174,7 @@ static bool open_output(struct recording *recording)
 	const char *wanted = recording->options->output;
 	int failure, fd;
 
-	if (recording->pictures)
+	if (recording->pictures || recording->profile_ret)
 		return open_perf_data(recording, -1);
 	recording->output_path = wanted ? strdup(wanted) : default_path(recording);
 	if (!recording->output_path)
@@ -360,7 +362,29 @@ static struct recording_parts make_parts(const struct recording *recording, cons
 		.symbols = name_table_text(recorder_names(recording->recorder)),
 		.stacks = recorder_stacks(recording->recorder),
 		.about = about,
+		.streams = recording->events.streams,
+		.stream_count = recording->events.count,
 	};
+}
+
+static struct sym_error *write_parts(struct recording *recording, struct recording_parts *parts)
+{
+	FILE *text GUARDED(file) = NULL, *file GUARDED(file) = NULL;
+	struct sym_error *error = NULL;
+	int fd;
+
+	if (recording->profile_ret)
+		return recording_profile_open(recording->options, parts, false,
+					      recording->profile_ret);
+	if (recording->options->perfview)
+		error = recording_profile_print(recording->options, parts, &text);
+	if (error)
+		return error;
+	parts->perfview_text = text;
+	fd = fcntl(recording->output.fd, F_DUPFD_CLOEXEC, 3);
+	file = fd >= 0 ? fdopen(fd, "w+") : NULL;
+	return file ? recording_file_write(file, parts)
+		    : sym_error_create(SYM_ERROR_IO, "out of descriptors");
 }
 
 static struct sym_error *save(struct recording *recording)
@@ -369,31 +393,8 @@ static struct sym_error *save(struct recording *recording)
 	const struct recorded_stream *streams = record_events_streams(&recording->events);
 	json_t *about = streams ? describe(recording) : NULL;
 	struct recording_parts parts = make_parts(recording, about);
-	struct sym_error *error = NULL;
-	FILE *text GUARDED(file) = NULL;
-	FILE *file;
-	int fd;
+	struct sym_error *error = about ? write_parts(recording, &parts) : &sym_error_no_memory;
 
-	parts.streams = streams;
-	parts.stream_count = recording->events.count;
-	if (!about)
-		error = &sym_error_no_memory;
-	if (!error && recording->options->perfview)
-		error = recording_profile_print(recording->options, &parts, &text);
-	if (error) {
-		json_decref(about);
-		return error;
-	}
-	parts.perfview_text = text;
-	fd = fcntl(recording->output.fd, F_DUPFD_CLOEXEC, 3);
-	file = fd >= 0 ? fdopen(fd, "w+") : NULL;
-	if (!file) {
-		json_decref(about);
-		message("out of descriptors");
-		return NULL;
-	}
-	error = recording_file_write(file, &parts);
-	fclose(file);
 	json_decref(about);
 	return error;
 }
@@ -579,16 +580,14 @@ static int finish(struct recording *recording)
 	struct sym_error *error = recording->is_perf_data ? NULL : save(recording);
 	int failure;
 
-	if (error) {
-		message_error(error);
+	if (!message_error(error))
 		return EXIT_FAILED;
-	}
-	failure = path_output_commit(&recording->output, 0600, true);
+	failure = recording->profile_ret ? 0 : path_output_commit(&recording->output, 0600, true);
 	if (failure) {
 		message("%s: cannot write: %s", recording->output_path, strerror(-failure));
 		return EXIT_FAILED;
 	}
-	if (!recording->options->on_behalf)
+	if (!recording->profile_ret)
 		say_result(recording);
 	return recording->events.missing_count ? EXIT_PARTLY : EXIT_DONE;
 }
@@ -617,10 +616,8 @@ static bool prepare_program(struct recording *recording)
 
 	if (words)
 		error = started_program_prepare(words, &recording->program);
-	if (error) {
-		message_error(error);
+	if (!message_error(error))
 		return false;
-	}
 	if (record_events_wanted(recording->options))
 		kept |= capabilities_of_raw_uprobes();
 	failure = capabilities_keep(kept);
@@ -645,17 +642,17 @@ static int record(struct recording *recording)
 	error = start(recording);
 	if (!error)
 		error = recording->pictures ? run_pictures(recording) : run(recording);
-	if (error) {
-		message_error(error);
+	if (!message_error(error))
 		return EXIT_FAILED;
-	}
 	return recording->pictures ? EXIT_DONE : finish(recording);
 }
 
-static int run_recording(const struct options *options, const struct record_pictures *pictures)
+static int run_recording(const struct options *options, const struct record_pictures *pictures,
+			 struct profile **profile_ret)
 {
 	struct recording recording = { .options = options,
 				       .pictures = pictures,
+				       .profile_ret = profile_ret,
 				       .begin_time = time(NULL),
 				       .output = { .fd = -1, .directory_fd = -1 } };
 	const struct sigaction action = { .sa_handler = note_signal };
@@ -684,10 +681,15 @@ static int run_recording(const struct options *options, const struct record_pict
 
 int record_run(const struct options *options)
 {
-	return run_recording(options, NULL);
+	return run_recording(options, NULL, NULL);
 }
 
 int record_pictures(const struct options *options, const struct record_pictures *pictures)
 {
-	return run_recording(options, pictures);
+	return run_recording(options, pictures, NULL);
+}
+
+int record_profile(const struct options *options, struct profile **ret)
+{
+	return run_recording(options, NULL, ret);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording that only serves to be looked at once: what flame and top show. */
+/* A recording that only serves to be looked at once: what flame and top show. Both are in record.c.
+ */
 #ifndef MAPGEN_COMMAND_RECORD_PROFILE_H
 #define MAPGEN_COMMAND_RECORD_PROFILE_H
 
@@ -9,12 +10,10 @@
 #include "mapgen/profile/profile.h"
 
 /*
- * Records what `options` say for some seconds, or until the processes end or a signal comes, into a
- * file below $TMPDIR or /var/tmp that only the caller can read and that is removed at once. Returns
- * an exit code; a message says why it failed.
+ * Records what `options` say, into files without a name (temporary_file.h). Returns an exit code; a
+ * message says why it failed.
  */
-int record_profile(const struct options *options, double seconds, bool has_off_cpu,
-		   struct profile **ret);
+int record_profile(const struct options *options, struct profile **ret);
 
 struct record_pictures {
 	double seconds; /* of each picture; the last one may be of a shorter time */
@@ -27,7 +26,7 @@ struct record_pictures {
 
 /*
  * Records as record_profile() does, without an end, and calls `show` with each picture. Returns an
- * exit code; a message says why it failed. It is in record.c.
+ * exit code; a message says why it failed.
  */
 int record_pictures(const struct options *options, const struct record_pictures *pictures);
 
