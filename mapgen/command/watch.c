@@ -24,6 +24,7 @@
 #include "mapgen/cli/name_form.h"
 #include "mapgen/cli/run_budget.h"
 #include "mapgen/cli/target.h"
+#include "mapgen/cli/work_directory.h"
 #include "mapgen/perfmap/merge_write.h"
 
 /* Where the runtime writes its methods itself, what it leaves out (stubs) is appended this often.
@@ -41,7 +42,8 @@ struct watching {
 	double begin_s, last_append_s;
 	double begin_cpu_s;
 	uint64_t looks, changes, failed_looks, added, removed, written_lines;
-	bool behind; /* something new was not written yet */
+	bool behind;       /* something new was not written yet */
+	uint64_t found_at; /* generation of `live` that merge.info is of */
 	enum sym_jit_method method;
 };
 
@@ -70,9 +72,7 @@ static bool take_up(struct watching *watching)
 	struct sym_error *error = sym_live_jit(watching->live, &merge->jit);
 
 	merge->snapshot = sym_live_snapshot(watching->live);
-	if (error)
-		message_error(error);
-	return !error;
+	return message_error(error);
 }
 
 static bool write_map(struct watching *watching)
@@ -106,15 +106,34 @@ static bool process_has_ended(const struct watching *watching)
 				     : kill(watching->merge.options->pid, 0) && errno == ESRCH;
 }
 
+static bool find_perf_map(struct watching *watching)
+{
+	watching->merge.snapshot = sym_live_snapshot(watching->live);
+	if (!merge_find_perf_map(&watching->merge))
+		return false;
+	watching->found_at = sym_live_generation(watching->live);
+	return true;
+}
+
+/* The place of the map is freed with its snapshot. A process that has ended cannot be read again.
+ */
+static bool renew_perf_map(struct watching *watching)
+{
+	return watching->found_at == sym_live_generation(watching->live) ||
+	       process_has_ended(watching) || find_perf_map(watching);
+}
+
 static bool write_change(struct watching *watching, const struct sym_live_change *change)
 {
 	double now = monotonic_seconds();
 	bool appending;
 
-	/* Symbols of an earlier refresh are gone with its snapshot. Those of a process that has
-	 * ended stay, because it cannot be read again. */
-	if (!process_has_ended(watching) && !merge_find_perf_map(&watching->merge))
+	if (process_has_ended(watching)) {
+		if (watching->found_at != sym_live_generation(watching->live))
+			return true;
+	} else if (!find_perf_map(watching)) {
 		return false;
+	}
 	appending = is_appending(&watching->merge);
 	if (appending && !change->images && !watching->end &&
 	    now - watching->last_append_s < append_seconds)
@@ -178,6 +197,8 @@ static bool has_ended(const struct sym_error *error)
 
 static bool take_change(struct watching *watching, const struct sym_live_change *change)
 {
+	if (!renew_perf_map(watching))
+		return false;
 	if (change->symbols) {
 		watching->changes++;
 		watching->added += change->added;
@@ -193,25 +214,27 @@ static struct sym_error *watch_list(struct watching *watching, struct sym_live_c
 				change);
 }
 
-/* False only when the map cannot be written. */
+/* False only when the map cannot be written. A process that has ended has nothing to read, but its
+ * runtime may have reported something before. */
 static bool watch_refresh(struct watching *watching)
 {
 	struct sym_live_change change = { .size = sizeof(change) };
 	struct sym_error *error = watch_list(watching, &change);
 
 	run_budget_step(watching->merge.options);
+	if (error && has_ended(error)) {
+		if (!watching->end || strcmp(watching->end, "process") != 0)
+			message("%s", sym_error_message(error));
+		sym_error_destroy(error);
+		watching->end = "process";
+		return true;
+	}
 	watching->looks++;
 	if (!take_up(watching)) {
 		sym_error_destroy(error);
 		return false;
 	}
 	note_other_way(watching);
-	if (error && has_ended(error)) {
-		message("%s", sym_error_message(error));
-		sym_error_destroy(error);
-		watching->end = "process";
-		return true;
-	}
 	if (error) {
 		say_once(watching, error);
 		return true;
@@ -219,23 +242,13 @@ static bool watch_refresh(struct watching *watching)
 	return take_change(watching, &change);
 }
 
-/* A process that has ended has nothing to read, but its runtime may have reported something before.
- */
-static bool look_last(struct watching *watching)
+static struct timespec timespec_of(double seconds)
 {
-	struct sym_live_change change = { .size = sizeof(change) };
-	struct sym_error *error = watch_list(watching, &change);
+	struct timespec time = { .tv_sec = seconds > 0 ? (time_t)seconds : 0 };
 
-	if (error && has_ended(error)) {
-		sym_error_destroy(error);
-		return true;
-	}
-	watching->looks++;
-	if (error) {
-		say_once(watching, error);
-		return true;
-	}
-	return take_up(watching) && take_change(watching, &change);
+	if (seconds > 0)
+		time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
+	return time;
 }
 
 /* Waits until `until_s`, the end of the process, or a signal; sets `end`. True: the time was
@@ -249,13 +262,8 @@ static bool wait_once(struct watching *watching, double until_s)
 	int ready;
 
 	do {
-		double left_s = until_s - monotonic_seconds();
-		struct timespec left = { 0 };
+		struct timespec left = timespec_of(until_s - monotonic_seconds());
 
-		if (left_s > 0) {
-			left.tv_sec = (time_t)left_s;
-			left.tv_nsec = (long)((left_s - (double)left.tv_sec) * 1e9);
-		}
 		ready = ppoll(wanted, sizeof(wanted) / sizeof(wanted[0]), &left, NULL);
 	} while (ready < 0 && errno == EINTR);
 	if (wanted[0].revents || wanted[1].revents)
@@ -269,8 +277,10 @@ static void watch_receive(struct watching *watching)
 {
 	struct sym_error *error = sym_snapshot_check(sym_live_snapshot(watching->live));
 
-	if (!error)
+	if (!error) {
 		sym_live_idle(watching->live);
+		renew_perf_map(watching);
+	}
 	sym_error_destroy(error);
 }
 
@@ -306,8 +316,6 @@ static bool go_on(struct watching *watching)
 		if (!watching->end && options->for_seconds > 0 && next_s >= end_s)
 			watching->end = "time";
 		/* Also at the end, so that the map is fresh. */
-		if (watching->end && !strcmp(watching->end, "process"))
-			return look_last(watching);
 		if (!watch_refresh(watching))
 			return false;
 	}
@@ -316,52 +324,37 @@ static bool go_on(struct watching *watching)
 
 /* ---- an end that a look holds up -------------------------------------------- */
 
-static void end_anyhow(void)
+/* Shared with a thread that waits for the last refresh, which may outlive the command. */
+struct grace {
+	int signal_fd; /* -1: only the time counts */
+	double left_s; /* 0: any time */
+};
+
+static void *end_anyhow(void *context)
 {
+	struct grace grace = *(struct grace *)context;
+	struct pollfd signals = { .fd = grace.signal_fd, .events = POLLIN };
+	struct timespec left = timespec_of(grace.left_s);
+
+	free(context);
+	if (ppoll(&signals, 1, grace.left_s > 0 ? &left : NULL, NULL) > 0 &&
+	    !(signals.revents & POLLIN))
+		return NULL;
 	poll(NULL, 0, grace_ms);
 	message("the process did not answer in time: ended without a last refresh");
 	_exit(EXIT_PARTLY);
 }
 
-/* Shared with the thread that waits for the last refresh, which may outlive the command. */
-struct grace {
-	int signal_fd;
-	double left_s;
-};
-
-static void *end_by_signal(void *context)
-{
-	struct grace *grace = context;
-	struct pollfd signals = { .fd = grace->signal_fd, .events = POLLIN };
-
-	free(grace);
-	if (poll(&signals, 1, -1) > 0 && signals.revents & POLLIN)
-		end_anyhow();
-	return NULL;
-}
-
-static void *end_by_time(void *context)
-{
-	struct grace *grace = context;
-	double left_s = grace->left_s;
-
-	free(grace);
-	for (; left_s > 0; left_s -= 1)
-		poll(NULL, 0, left_s < 1 ? (int)(left_s * 1000) : 1000);
-	end_anyhow();
-	return NULL;
-}
-
 /* If no thread can start, the process is expected to answer. */
-static void in_background(void *(*run)(void *), const struct watching *watching)
+static void in_background(int signal_fd, double left_s)
 {
 	struct grace *grace = malloc(sizeof(*grace));
 	pthread_t thread;
 
 	if (!grace)
 		return;
-	*grace = (struct grace){ watching->signal_fd, watching->merge.options->for_seconds };
-	if (pthread_create(&thread, NULL, run, grace))
+	*grace = (struct grace){ signal_fd, left_s };
+	if (pthread_create(&thread, NULL, end_anyhow, grace))
 		free(grace);
 	else
 		pthread_detach(thread);
@@ -371,12 +364,8 @@ static void in_background(void *(*run)(void *), const struct watching *watching)
 
 static int catch_signals(void)
 {
-	sigset_t signals;
+	sigset_t signals = work_directory_signals();
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -406,10 +395,8 @@ static bool watch_begin(struct watching *watching)
 	const struct sym_live_opts opts = { .size = sizeof(opts), .snapshot = &snapshot };
 	struct sym_error *error = sym_live_open(options->pid, &opts, &watching->live);
 
-	if (error) {
-		message_error(error);
+	if (!message_error(error))
 		return false;
-	}
 	merge->snapshot = sym_live_snapshot(watching->live);
 	if (!target_is_dotnet(merge->snapshot) || !makes_code(merge->snapshot) ||
 	    !merge_enable_perf_map(merge))
@@ -417,13 +404,11 @@ static bool watch_begin(struct watching *watching)
 	watching->pid_fd =
 		(int)syscall(SYS_pidfd_open, sym_snapshot_process(merge->snapshot)->pid, 0);
 	error = watch_list(watching, NULL);
-	if (error) {
-		message_error(error);
+	if (!message_error(error))
 		return false;
-	}
 	if (!take_up(watching))
 		return false;
-	if (!merge_find_perf_map(merge))
+	if (!find_perf_map(watching))
 		return false;
 	if (!options->output)
 		merge_say_what_hides(merge);
@@ -520,11 +505,11 @@ int watch_run(const struct options *options)
 	merge->write_flags = name_form_write_flags(options);
 	merge->notes = json_array();
 	watching.signal_fd = catch_signals();
-	in_background(end_by_signal, &watching);
+	in_background(watching.signal_fd, 0);
 	if (watch_begin(&watching)) {
 		say_the_beginning(&watching);
 		if (options->for_seconds > 0)
-			in_background(end_by_time, &watching);
+			in_background(-1, options->for_seconds);
 		if (go_on(&watching))
 			exit_code = watch_report(&watching);
 	}
