@@ -2,22 +2,17 @@
 #include "mapgen/cli/machine.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "libsym/base/cleanup.h"
 #include "mapgen/cli/json_output.h"
 #include "mapgen/cli/message.h"
-
-extern char **environ;
 
 enum {
 	ANSWER_BYTES = 256,
@@ -90,29 +85,13 @@ static bool is_installed(const char *program)
 /* The first line of "PROGRAM --version"; "" when it has none. */
 static void ask_version(const char *program, char room[ANSWER_BYTES])
 {
-	char *const arguments[] = { (char *)program, (char *)"--version", NULL };
-	posix_spawn_file_actions_t actions;
-	int ends[2], status, failure;
-	ssize_t count = 0, more;
-	pid_t child;
+	char *command AUTO_FREE = message_format("%s --version </dev/null 2>/dev/null", program);
+	FILE *answer = popen(command, "re");
 
-	room[0] = '\0';
-	if (pipe2(ends, O_CLOEXEC))
-		return;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-	failure = posix_spawnp(&child, program, &actions, NULL, arguments, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(ends[1]);
-	while (!failure && count < ANSWER_BYTES - 1 &&
-	       (more = read(ends[0], room + count, (size_t)(ANSWER_BYTES - 1 - count))) > 0)
-		count += more;
-	close(ends[0]);
-	if (!failure)
-		waitpid(child, &status, 0);
-	room[count] = '\0';
+	if (!answer || !fgets(room, ANSWER_BYTES, answer))
+		room[0] = '\0';
+	if (answer)
+		pclose(answer);
 	room[strcspn(room, "\n")] = '\0';
 }
 

@@ -37,36 +37,38 @@ void target_read_code(struct sym_snapshot *const *snapshots, size_t count)
 		pthread_join(threads[--started], NULL);
 }
 
+/* Was the runtime asked over its diagnostics socket? */
+static bool was_asked(struct sym_snapshot *snapshot)
+{
+	const struct sym_jit_info *jit;
+	struct sym_error *error = sym_snapshot_jit(snapshot, &jit);
+	bool was_asked = !error && jit->method == SYM_JIT_RUNDOWN;
+
+	sym_error_destroy(error);
+	return was_asked;
+}
+
 void target_say_asked(struct sym_snapshot *snapshot)
 {
 	const struct sym_process_info *process = sym_snapshot_process(snapshot);
-	const struct sym_jit_info *jit;
-	struct sym_error *error = sym_snapshot_jit(snapshot, &jit);
 
-	if (!error && jit->method == SYM_JIT_RUNDOWN)
+	if (was_asked(snapshot))
 		message("process %d (%s) was asked over its diagnostics socket to list its methods "
 			"(--jit=none prevents this)",
 			process->pid, process->comm);
-	sym_error_destroy(error);
 }
 
-bool target_say_followed(struct sym_snapshot *snapshot)
+void target_say_followed(struct sym_snapshot *snapshot)
 {
 	const struct sym_process_info *process = sym_snapshot_process(snapshot);
-	const struct sym_jit_info *jit;
-	struct sym_error *error = sym_snapshot_jit(snapshot, &jit);
-	bool is_followed = !error && jit->method == SYM_JIT_RUNDOWN;
 
-	if (is_followed)
+	if (was_asked(snapshot))
 		message("process %d (%s) reports each method that it compiles over the same socket "
 			"until this command ends",
 			process->pid, process->comm);
-	sym_error_destroy(error);
-	return is_followed;
 }
 
-/* The user's name where this machine knows one, else the number. */
-static char *target_user_text(uint32_t uid)
+char *target_user_text(uint32_t uid)
 {
 	const struct passwd *user = getpwuid(uid);
 
@@ -127,9 +129,7 @@ bool target_open_images(struct sym_snapshot *snapshot)
 {
 	struct sym_error *error = sym_snapshot_open_images(snapshot);
 
-	if (error)
-		message_error(error);
-	return !error;
+	return message_error(error);
 }
 
 struct sym_snapshot *target_open_dotnet(const struct options *options, const char *const *map_dirs)
@@ -149,9 +149,7 @@ bool target_lives(const struct sym_snapshot *snapshot, const struct options *opt
 	if (options->root)
 		return true; /* a recorded tree does not end */
 	error = sym_snapshot_check(snapshot);
-	if (error)
-		message_error(error);
-	return !error;
+	return message_error(error);
 }
 
 const struct rights *target_rights(const struct sym_snapshot *snapshot,

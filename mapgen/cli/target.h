@@ -69,8 +69,11 @@ enum {
 };
 
 /* Prints a message when the runtime keeps reporting methods, which it does while a resolver of it
- * is refreshed. True: it does. */
-bool target_say_followed(struct sym_snapshot *snapshot);
+ * is refreshed. */
+void target_say_followed(struct sym_snapshot *snapshot);
+
+/* The user's name where this machine knows one, else the number; heap. */
+char *target_user_text(uint32_t uid);
 
 /* Where the names of jitted code come from, or (*is_none_ret) why there are none; heap, NULL when
  * out of memory. Reads the code if that has not been done. */

@@ -82,7 +82,7 @@ static void report(struct symbols_run *run, const char *path, const struct sym_i
 		   const struct sym_pdb_reference *pdb, const struct symbols_result *result)
 {
 	run->counts[result->outcome]++;
-	if (run->array) {
+	if (run->options->json) {
 		add_json(run, path, identity, pdb, result);
 	} else if (result->outcome != SYMBOLS_OWN) {
 		progress_hide(&run->progress);
@@ -207,7 +207,7 @@ static int fetch_symbols_finish(struct symbols_run *run)
 	const size_t *counts = run->counts;
 	size_t lacking = counts[SYMBOLS_MISSING] + counts[SYMBOLS_FAILED] + counts[SYMBOLS_NO_ID];
 
-	if (run->array)
+	if (run->options->json)
 		return json_output_print(run->array) ? lacking ? EXIT_PARTLY : EXIT_DONE
 						     : EXIT_FAILED;
 	message("%zu fetched, %zu here already, %zu with their own symbols; %zu without",
@@ -242,10 +242,6 @@ int fetch_symbols_run(const struct options *options)
 		return EXIT_FAILED;
 	run.snapshot = snapshot;
 	run.array = options->json ? json_array() : NULL;
-	if (options->json && !run.array) {
-		message("out of memory");
-		return EXIT_FAILED;
-	}
 	run.fetcher = symbols_fetcher_create(options, &run.progress);
 	if (!run.fetcher)
 		return EXIT_FAILED;

@@ -4,7 +4,6 @@
  * reads, and prints facts of the library.
  */
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,39 +13,6 @@
 #include "mapgen/cli/message.h"
 #include "mapgen/cli/process_name.h"
 #include "mapgen/cli/target.h"
-
-/* The user's name where this machine knows one, else the number. */
-static const char *user_text(uint32_t uid, const struct options *options, char *room,
-			     size_t room_bytes)
-{
-	const struct passwd *user = options->root ? NULL : getpwuid(uid);
-
-	if (user)
-		return user->pw_name;
-	snprintf(room, room_bytes, "%" PRIu32, uid);
-	return room;
-}
-
-struct perf_map_facts {
-	bool written;     /* whether the runtime is writing a perf map */
-	bool unknown;     /* whether that is known */
-	const char *path; /* NULL: none may be used */
-	const char *rejected_path;
-	const char *rejected_reason;
-};
-
-static struct perf_map_facts perf_map_facts(struct sym_snapshot *snapshot)
-{
-	const struct sym_perf_map_info *info;
-	struct sym_error *error = sym_snapshot_perf_map(snapshot, &info);
-
-	if (error) {
-		message_error(error);
-		return (struct perf_map_facts){ 0 };
-	}
-	return (struct perf_map_facts){ info->writer_fd >= 0, info->writer_unknown, info->path,
-					info->rejected_path, info->rejected_reason };
-}
 
 static void print_process_heading(void)
 {
@@ -58,18 +24,21 @@ static void print_process(struct sym_snapshot *snapshot, const struct options *o
 			  json_t *array)
 {
 	const struct sym_process_info *process = sym_snapshot_process(snapshot);
-	struct perf_map_facts map = perf_map_facts(snapshot);
+	static const struct sym_perf_map_info no_map = { .writer_fd = -1 };
+	const struct sym_perf_map_info *map = &no_map;
+	struct sym_error *error = sym_snapshot_perf_map(snapshot, &map);
 	/* The name that commands accept instead of the PID; processes of a recorded tree have none.
 	 */
 	char *found AUTO_FREE = options->root ? NULL : process_name_of(process->pid);
 	const char *name = found ? found : process->comm;
 	char *shown AUTO_FREE = message_printable(name);
-	char *path AUTO_FREE = map.path ? message_printable(map.path) : NULL;
-	char *refused AUTO_FREE = map.rejected_path ? message_printable(map.rejected_path) : NULL;
-	char room[16];
-	const char *user = user_text(process->uid, options, room, sizeof(room));
+	char *path AUTO_FREE = map->path ? message_printable(map->path) : NULL;
+	char *refused AUTO_FREE = map->rejected_path ? message_printable(map->rejected_path) : NULL;
+	char *user AUTO_FREE = options->root ? message_format("%" PRIu32, process->uid)
+					     : target_user_text(process->uid);
 
-	if (array) {
+	message_error(error);
+	if (options->json) {
 		json_array_append_new(
 			array,
 			json_pack("{s:i, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
@@ -78,24 +47,25 @@ static void print_process(struct sym_snapshot *snapshot, const struct options *o
 				  "runtime_version", json_output_text(process->runtime_version),
 				  "shape", json_output_text(process->runtime_shape), "command",
 				  json_output_text(process->comm), "writes_perf_map",
-				  map.unknown ? json_null() : json_boolean(map.written), "perf_map",
-				  json_output_text(map.path), "refused_perf_map",
-				  json_output_text(map.rejected_path), "refused_reason",
-				  json_output_text(map.rejected_reason), "executable",
+				  map->writer_unknown ? json_null()
+						      : json_boolean(map->writer_fd >= 0),
+				  "perf_map", json_output_text(map->path), "refused_perf_map",
+				  json_output_text(map->rejected_path), "refused_reason",
+				  json_output_text(map->rejected_reason), "executable",
 				  json_output_text(process->executable)));
 		return;
 	}
 	printf("%7d %-12s %-10s %-19s %-8s %s", process->pid, user,
 	       *process->runtime_version ? process->runtime_version : "unknown",
 	       process->runtime_shape ? process->runtime_shape : "unknown",
-	       map.unknown   ? "unknown"
-	       : map.written ? "yes"
-			     : "no",
+	       map->writer_unknown   ? "unknown"
+	       : map->writer_fd >= 0 ? "yes"
+				     : "no",
 	       shown ? shown : "");
-	if (map.path)
+	if (map->path)
 		printf("  (%s)", path ? path : "");
-	if (map.rejected_path)
-		printf("  [%s is not used: it %s]", refused ? refused : "", map.rejected_reason);
+	if (map->rejected_path)
+		printf("  [%s is not used: it %s]", refused ? refused : "", map->rejected_reason);
 	putchar('\n');
 }
 
@@ -119,7 +89,7 @@ static bool visit_process(int32_t pid, const struct options *options, json_t *ar
 	}
 	if (!sym_snapshot_process(snapshot)->runtime_version)
 		return false;
-	if (!array && !*shown)
+	if (!options->json && !*shown)
 		print_process_heading();
 	++*shown;
 	print_process(snapshot, options, array);
@@ -138,25 +108,17 @@ static int list_processes(const struct options *options)
 {
 	int32_t *pids AUTO_FREE = NULL;
 	size_t count, unreadable = 0, shown = 0;
-	json_t *array = options->json ? json_array() : NULL;
-	struct sym_error *error;
+	json_t *array;
 
-	if (options->json && !array) {
-		message("out of memory");
+	if (!message_error(sym_process_ids(options->root, &pids, &count)))
 		return EXIT_FAILED;
-	}
-	error = sym_process_ids(options->root, &pids, &count);
-	if (error) {
-		message_error(error);
-		json_decref(array);
-		return EXIT_FAILED;
-	}
+	array = options->json ? json_array() : NULL;
 	for (size_t i = 0; i < count; i++)
 		if (visit_process(pids[i], options, array, &shown))
 			pids[unreadable++] = pids[i];
 	if (unreadable)
 		report_unreadable(pids, unreadable);
-	if (array)
+	if (options->json)
 		return json_output_print(array) ? EXIT_DONE : EXIT_FAILED;
 	if (!shown)
 		message("no process that can be seen hosts a .NET runtime");
@@ -239,12 +201,8 @@ static int list_images(const struct options *options)
 	if (!snapshot)
 		return EXIT_FAILED;
 	array = options->json ? json_array() : NULL;
-	if (options->json && !array) {
-		message("out of memory");
-		return EXIT_FAILED;
-	}
 	count = sym_snapshot_image_count(snapshot);
-	if (!array)
+	if (!options->json)
 		printf("%16s %-9s %7s %-36s %s\n", "BASE", "KIND", "METHODS", "MVID", "PATH");
 	for (size_t i = 0; i < count; i++) {
 		struct sym_image *image = sym_snapshot_image_at(snapshot, i);
@@ -255,7 +213,7 @@ static int list_images(const struct options *options)
 			continue;
 		if (target_is_assembly(image) && facts.trouble)
 			troubled++;
-		if (array)
+		if (options->json)
 			json_array_append_new(array, image_json(image, &facts));
 		else
 			print_image(image, &facts);
@@ -265,7 +223,7 @@ static int list_images(const struct options *options)
 	if (troubled)
 		message("%zu image%s cannot be used for names; the reasons stand beside them",
 			troubled, troubled == 1 ? "" : "s");
-	if (array && !json_output_print(array))
+	if (options->json && !json_output_print(array))
 		return EXIT_FAILED;
 	return troubled ? EXIT_PARTLY : EXIT_DONE;
 }
