@@ -48,6 +48,14 @@ json_t *json_output_text(const char *text)
 	return value ? value : repaired_text(text);
 }
 
+json_t *json_output_take(struct buf *text)
+{
+	json_t *value = json_output_text(buf_string(text));
+
+	buf_deinit(text);
+	return value;
+}
+
 json_t *json_output_address(uint64_t address)
 {
 	if (address == UINT64_MAX)

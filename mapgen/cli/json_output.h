@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "libsym/base/buf.h"
 #include "mapgen/cli/message.h"
 
 /* Call this before all others. */
@@ -22,6 +23,9 @@ bool json_output_has_failed(void);
 
 /* A string, or null where `text` is NULL. */
 json_t *json_output_text(const char *text);
+
+/* The string that was written to `text`, and frees that. */
+json_t *json_output_take(struct buf *text);
 
 /* "0x..." or null for UINT64_MAX. */
 json_t *json_output_address(uint64_t address);

@@ -14,6 +14,7 @@
 #include "mapgen/view/frame_text.h"
 #include "mapgen/view/lock_owners.h"
 #include "mapgen/view/units.h"
+#include "mapgen/view/view_rows.h"
 
 enum {
 	NAME_LIMIT = 1 << 20,
@@ -31,17 +32,6 @@ bool event_view_is_one(enum view_kind kind)
 bool event_view_has_own_rows(const struct view *view)
 {
 	return event_view_is_one(view->kind) && !(view->has_by && view->event != UINT32_MAX);
-}
-
-const char *event_view_rows_name(enum view_kind kind)
-{
-	static const char *const names[] = {
-		[VIEW_GC] = "collections",   [VIEW_ALLOC] = "types",  [VIEW_EXCEPTIONS] = "types",
-		[VIEW_CONTENTION] = "locks", [VIEW_WAITS] = "waits",  [VIEW_THREADPOOL] = "changes",
-		[VIEW_JIT] = "methods",      [VIEW_EVENTS] = "kinds", [VIEW_COUNTERS] = "counters",
-	};
-
-	return event_view_is_one(kind) ? names[kind] : "rows";
 }
 
 bool event_view_has_rows(const struct view *view)
@@ -67,29 +57,14 @@ bool event_view_has_rows(const struct view *view)
 /* ---- parts of rows --------------------------------------------------------------------------- */
 
 /* Short, unless full names were asked for. */
-static void append_name(const struct view *view, const struct profile_frame *frame, bool is_short,
-			struct buf *text)
+static enum frame_names names_of(const struct view *view)
 {
-	if (is_short && view->names != FRAME_NAMES_FULL)
-		frame_text_short(text, frame);
-	else
-		frame_text_append(text, frame, FRAME_NAMES_FULL);
+	return view->names == FRAME_NAMES_FULL ? FRAME_NAMES_FULL : FRAME_NAMES_SHORT;
 }
 
-static json_t *frame_json(const struct view *view, uint32_t frame, bool is_short)
+static void append_name(const struct view *view, uint32_t frame, struct buf *text)
 {
-	const struct profile_frame *named;
-	struct buf text;
-	json_t *value;
-
-	if (frame == FRAME_NONE)
-		return json_null();
-	named = frame_table_at(view->profile->frames, frame);
-	buf_init(&text, NAME_LIMIT);
-	append_name(view, named, is_short, &text);
-	value = json_output_text(buf_string(&text));
-	buf_deinit(&text);
-	return value;
+	frame_text_append(text, frame_table_at(view->profile->frames, frame), names_of(view));
 }
 
 /* "Endpoints.Alloc 88 %, JsonSerializer.Serialize 9 %". */
@@ -97,7 +72,6 @@ static json_t *from_json(const struct view *view, const struct event_origins *or
 			 const struct event_subject *subject)
 {
 	struct buf text;
-	json_t *value;
 
 	buf_init(&text, NAME_LIMIT);
 	for (size_t i = 0; i < subject->origin_count && i < MOST_ORIGINS; i++) {
@@ -113,14 +87,11 @@ static json_t *from_json(const struct view *view, const struct event_origins *or
 		if (origin->where == FRAME_NONE)
 			buf_append_string(&text, "(no stack)");
 		else
-			append_name(view, frame_table_at(view->profile->frames, origin->where),
-				    true, &text);
+			append_name(view, origin->where, &text);
 		if (subject->origin_count > 1 && share >= 0.5)
 			buf_printf(&text, " %.0f %%", share);
 	}
-	value = json_output_text(buf_string(&text));
-	buf_deinit(&text);
-	return value;
+	return json_output_take(&text);
 }
 
 static json_t *seconds_json(const struct view *view, uint64_t time_ns)
@@ -184,7 +155,7 @@ static json_t *collection_row(const struct view *view, const struct gc_collectio
 		bytes_or_null(collection->has_before, collection->before_bytes), "after_bytes",
 		bytes_or_null(collection->has_after, collection->after_bytes), "allocated_bytes",
 		bytes_or_null(has_allocated, allocated_bytes), "tid", collection->tid, "started_by",
-		frame_json(view, where, true));
+		view_rows_name(view, where, names_of(view)));
 }
 
 struct gc_sums {
@@ -441,21 +412,17 @@ static struct sym_error *make_subjects(const struct view *view, add_subject_fn *
 /* "Store.Reserve -> Thread.Sleep 98 %": where most of the owner's time went. */
 static json_t *owner_json(const struct view *view, const struct owner_place *place, double share)
 {
-	const struct frame_table *table = view->profile->frames;
 	struct buf text;
-	json_t *value;
 
 	buf_init(&text, NAME_LIMIT);
-	append_name(view, frame_table_at(table, place->where), true, &text);
+	append_name(view, place->where, &text);
 	if (place->innermost != FRAME_NONE) {
 		buf_append_string(&text, " -> ");
-		append_name(view, frame_table_at(table, place->innermost), true, &text);
+		append_name(view, place->innermost, &text);
 	}
 	if (share < 0.995)
 		buf_printf(&text, " %.0f %%", 100 * share);
-	value = json_output_text(buf_string(&text));
-	buf_deinit(&text);
-	return value;
+	return json_output_take(&text);
 }
 
 static struct sym_error *make_locks(const struct view *view, json_t **summary, json_t *rows)
@@ -597,7 +564,7 @@ static json_t *line_json(const struct view *view, const struct event_line *line)
 	const uint32_t *frames = frame_table_stack(view->profile->frames, line->stack, &count);
 
 	for (size_t i = count; i > 0; i--)
-		json_array_append_new(stack, frame_json(view, frames[i - 1], true));
+		json_array_append_new(stack, view_rows_name(view, frames[i - 1], names_of(view)));
 	return json_pack("{s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "time_s",
 			 seconds_json(view, line->time_ns), "tid", thread->tid, "thread",
 			 json_output_text(thread->name), "provider", json_output_text(provider),
@@ -640,28 +607,28 @@ static struct sym_error *make_counters(const struct view *view, json_t **summary
 	return put_sorted(&view->profile->report->counters, counter_row, rows);
 }
 
-static struct sym_error *make(const struct view *view, json_t **summary, json_t *rows)
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+/* Each has a function for all its rows, or one for the row of a subject. */
+static const struct {
+	const char *rows_name;
+	struct sym_error *(*make)(const struct view *view, json_t **summary, json_t *rows);
+	add_subject_fn *add;
+} views[] = {
+	[VIEW_GC] = { "collections", make_gc, NULL },
+	[VIEW_ALLOC] = { "types", NULL, add_type },
+	[VIEW_EXCEPTIONS] = { "types", NULL, add_exception },
+	[VIEW_CONTENTION] = { "locks", make_locks, NULL },
+	[VIEW_WAITS] = { "waits", NULL, add_wait },
+	[VIEW_THREADPOOL] = { "changes", make_pool, NULL },
+	[VIEW_JIT] = { "methods", make_methods, NULL },
+	[VIEW_EVENTS] = { "kinds", make_kinds, NULL },
+	[VIEW_COUNTERS] = { "counters", make_counters, NULL },
+};
+
+const char *event_view_rows_name(enum view_kind kind)
 {
-	switch (view->kind) {
-	case VIEW_GC:
-		return make_gc(view, summary, rows);
-	case VIEW_ALLOC:
-		return make_subjects(view, add_type, summary, rows);
-	case VIEW_EXCEPTIONS:
-		return make_subjects(view, add_exception, summary, rows);
-	case VIEW_CONTENTION:
-		return make_locks(view, summary, rows);
-	case VIEW_WAITS:
-		return make_subjects(view, add_wait, summary, rows);
-	case VIEW_THREADPOOL:
-		return make_pool(view, summary, rows);
-	case VIEW_JIT:
-		return make_methods(view, summary, rows);
-	case VIEW_EVENTS:
-		return make_kinds(view, summary, rows);
-	default:
-		return make_counters(view, summary, rows);
-	}
+	return views[kind].rows_name;
 }
 
 struct sym_error *event_view_make(const struct view *view, json_t **summary_ret, json_t **rows_ret)
@@ -670,7 +637,9 @@ struct sym_error *event_view_make(const struct view *view, json_t **summary_ret,
 	struct sym_error *error = rows ? NULL : &sym_error_no_memory;
 
 	if (!error && view->profile->report)
-		error = make(view, &summary, rows);
+		error = views[view->kind].add
+				? make_subjects(view, views[view->kind].add, &summary, rows)
+				: views[view->kind].make(view, &summary, rows);
 	if (!error && !summary)
 		summary = json_object();
 	if (error) {

@@ -62,12 +62,9 @@ static uint32_t number_of(const struct writing *writing, uint32_t frame)
 
 static void put_thread_frame(struct writing *writing, const struct profile_thread *thread)
 {
-	struct buf text;
+	char *name AUTO_FREE = message_format("%s (%d)", thread->name, thread->tid);
 
-	buf_init(&text, NAME_LIMIT);
-	buf_printf(&text, "%s (%d)", thread->name, thread->tid);
-	put_frame(writing, buf_string(&text) ? buf_string(&text) : "", "", NULL);
-	buf_deinit(&text);
+	put_frame(writing, name ? name : "", "", NULL);
 }
 
 static void put_frames(struct writing *writing)

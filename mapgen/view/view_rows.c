@@ -12,16 +12,15 @@ enum {
 	NAME_LIMIT = 1 << 20,
 };
 
-static json_t *short_name(const struct profile_frame *frame)
+json_t *view_rows_name(const struct view *view, uint32_t frame, enum frame_names names)
 {
 	struct buf text;
-	json_t *value;
 
+	if (frame == FRAME_NONE)
+		return json_null();
 	buf_init(&text, NAME_LIMIT);
-	frame_text_short(&text, frame);
-	value = json_output_text(buf_string(&text));
-	buf_deinit(&text);
-	return value;
+	frame_text_append(&text, frame_table_at(view->profile->frames, frame), names);
+	return json_output_take(&text);
 }
 
 static json_t *number_or_null(uint32_t number)
@@ -36,11 +35,11 @@ static json_t *frame_row(const struct view *view, const struct total_row *row)
 		frame->has_il_offset ? frame->quality : SYM_LINE_NONE;
 	json_t *value = json_pack(
 		"{s:o, s:o, s:o, s:s, s:o, s:b, s:o, s:o, s:o, s:o, s:s, s:o, s:s}", "name",
-		short_name(frame), "full_name", json_output_text(frame->name), "image",
-		json_output_text(frame->image), "kind", frame_kind_text(frame->kind), "tier",
-		json_output_text(frame->tier), "named", (int)frame->is_named, "file",
-		json_output_text(frame->line ? frame->file : NULL), "url",
-		json_output_text(frame->line && *frame->url ? frame->url : NULL), "line",
+		view_rows_name(view, row->frame, FRAME_NAMES_SHORT), "full_name",
+		json_output_text(frame->name), "image", json_output_text(frame->image), "kind",
+		frame_kind_text(frame->kind), "tier", json_output_text(frame->tier), "named",
+		(int)frame->is_named, "file", json_output_text(frame->line ? frame->file : NULL),
+		"url", json_output_text(frame->line && *frame->url ? frame->url : NULL), "line",
 		number_or_null(frame->line), "column", number_or_null(frame->column), "quality",
 		sym_line_quality_text(frame->line ? frame->quality : SYM_LINE_NONE), "il_offset",
 		frame->has_il_offset ? json_integer(frame->il_offset) : json_null(), "il_quality",
@@ -98,12 +97,6 @@ static struct sym_error *make_totals(const struct view *view, const struct selec
 	return NULL;
 }
 
-static json_t *frame_name(const struct view *view, uint32_t frame)
-{
-	return frame == FRAME_NONE ? json_null()
-				   : short_name(frame_table_at(view->profile->frames, frame));
-}
-
 static struct sym_error *make_waits(const struct view *view, const struct selection *selection,
 				    json_t *rows)
 {
@@ -115,12 +108,13 @@ static struct sym_error *make_waits(const struct view *view, const struct select
 	for (size_t i = 0; i < view_shown_rows(view, waits.count); i++) {
 		const struct wait_row *row = &waits.rows[i];
 
-		json_array_append_new(rows, json_pack("{s:o, s:o, s:s, s:I, s:I, s:I}", "where",
-						      frame_name(view, row->where), "caller",
-						      frame_name(view, row->caller), "waits_for",
-						      row->cause, "waits", (json_int_t)row->count,
-						      "time_ns", (json_int_t)row->weight,
-						      "longest_ns", (json_int_t)row->longest));
+		json_array_append_new(
+			rows,
+			json_pack("{s:o, s:o, s:s, s:I, s:I, s:I}", "where",
+				  view_rows_name(view, row->where, FRAME_NAMES_SHORT), "caller",
+				  view_rows_name(view, row->caller, FRAME_NAMES_SHORT), "waits_for",
+				  row->cause, "waits", (json_int_t)row->count, "time_ns",
+				  (json_int_t)row->weight, "longest_ns", (json_int_t)row->longest));
 	}
 	waits_deinit(&waits);
 	return NULL;

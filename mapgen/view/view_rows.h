@@ -11,4 +11,7 @@
 struct sym_error *view_rows_make(const struct view *view, const struct selection *selection,
 				 json_t **ret) __attribute__((warn_unused_result));
 
+/* The name of a frame, or null for FRAME_NONE. */
+json_t *view_rows_name(const struct view *view, uint32_t frame, enum frame_names names);
+
 #endif
