@@ -10,6 +10,8 @@ bool address_ranges_append(struct address_ranges *ranges, uint64_t start, uint64
 {
 	struct address_range *items;
 
+	if (end <= start)
+		return true;
 	if (ranges->count && ranges->items[ranges->count - 1].end == start) {
 		ranges->items[ranges->count - 1].end = end;
 		return true;
@@ -29,22 +31,22 @@ static int address_ranges_compare(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-bool address_ranges_unite(struct address_range *items, size_t count, struct address_ranges *ret)
+void address_ranges_unite(struct address_ranges *ranges)
 {
-	uint64_t done = 0;
+	struct address_range *last = ranges->items;
 
-	if (count)
-		qsort(items, count, sizeof(*items), address_ranges_compare);
-	for (size_t i = 0; i < count; i++) {
-		uint64_t start = items[i].start > done ? items[i].start : done;
+	if (!ranges->count)
+		return;
+	qsort(ranges->items, ranges->count, sizeof(*ranges->items), address_ranges_compare);
+	for (size_t i = 1; i < ranges->count; i++) {
+		const struct address_range *range = &ranges->items[i];
 
-		if (items[i].end <= start)
-			continue;
-		if (!address_ranges_append(ret, start, items[i].end))
-			return false;
-		done = items[i].end;
+		if (range->start > last->end)
+			*++last = *range;
+		else if (range->end > last->end)
+			last->end = range->end;
 	}
-	return true;
+	ranges->count = (size_t)(last - ranges->items) + 1;
 }
 
 bool address_ranges_copy(const struct address_ranges *ranges, struct address_ranges *ret)

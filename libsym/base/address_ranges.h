@@ -16,12 +16,12 @@ struct address_ranges {
 	size_t count;
 };
 
-/* Appends a range that starts at or after the last end. A range that touches the last one extends
- * it. Returns false if out of memory. */
+/* Appends a range that starts at or after the last end, or any range before a call of
+ * address_ranges_unite(). A range that touches the last one extends it; an empty one is left out.
+ * Returns false if out of memory. */
 bool address_ranges_append(struct address_ranges *ranges, uint64_t start, uint64_t end);
-/* Appends the union of `count` arbitrary ranges to `ret`, which is zeroed. Sorts `items`. Returns
- * false if out of memory. */
-bool address_ranges_unite(struct address_range *items, size_t count, struct address_ranges *ret);
+/* Sorts and unites what was appended. */
+void address_ranges_unite(struct address_ranges *ranges);
 /* `ret->items` is never NULL, even without ranges. Returns false if out of memory. */
 bool address_ranges_copy(const struct address_ranges *ranges, struct address_ranges *ret);
 void address_ranges_deinit(struct address_ranges *ranges);

@@ -273,27 +273,19 @@ static bool take_ends(struct reported_methods *reported, const struct valid_chan
 	return ends != NULL;
 }
 
-/* Merges the items, and frees them. False when out of memory. */
-static bool reported_methods_unite(struct address_range *items, size_t count,
-				   struct address_ranges *ret)
-{
-	bool done = items && address_ranges_unite(items, count, ret);
-
-	free(items);
-	return done;
-}
-
+/* False when out of memory. */
 static bool unite_changes(const struct valid_changes *changes, struct address_ranges *ret)
 {
-	struct address_range *items = calloc(changes->count + 1, sizeof(*items));
+	bool done = true;
 
-	for (size_t i = 0; items && i < changes->count; i++) {
+	for (size_t i = 0; done && i < changes->count; i++) {
 		const struct rundown_method *method = changes->items[i];
 
-		items[i] = (struct address_range){ method->start_address,
-						   method->start_address + method->size_bytes };
+		done = address_ranges_append(ret, method->start_address,
+					     method->start_address + method->size_bytes);
 	}
-	return reported_methods_unite(items, changes->count, ret);
+	address_ranges_unite(ret);
+	return done;
 }
 
 /* Removes methods that share bytes with the ranges. */
@@ -358,13 +350,14 @@ struct sym_error *reported_methods_begin(struct reported_methods *reported,
 
 static bool unite_items(const struct reported_methods *reported, struct address_ranges *ret)
 {
-	struct address_range *items = calloc(reported->count + 1, sizeof(*items));
+	bool done = true;
 
-	for (size_t i = 0; items && i < reported->count; i++)
-		items[i] = (struct address_range){ reported->items[i].start_address,
-						   reported->items[i].start_address +
-							   reported->items[i].size_bytes };
-	return reported_methods_unite(items, reported->count, ret);
+	for (size_t i = 0; done && i < reported->count; i++)
+		done = address_ranges_append(ret, reported->items[i].start_address,
+					     reported->items[i].start_address +
+						     reported->items[i].size_bytes);
+	address_ranges_unite(ret);
+	return done;
 }
 
 static struct sym_error *keep_item(struct reported_methods *reported,

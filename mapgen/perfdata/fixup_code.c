@@ -19,10 +19,20 @@ static int by_start(const void *left, const void *right)
 		       : (*a)->start_address > (*b)->start_address;
 }
 
-void sort_mappings(struct recorded_mapping **mappings, size_t count)
+struct recorded_mapping **process_fixup_choose(const struct process_fixup *process_fixup,
+					       choose_mapping_fn *is_wanted, size_t *count_ret)
 {
+	struct recorded_mapping **chosen =
+		calloc(process_fixup->count + 1, sizeof(struct recorded_mapping *));
+	size_t count = 0;
+
+	for (size_t i = 0; chosen && i < process_fixup->count; i++)
+		if (!is_wanted || is_wanted(process_fixup, &process_fixup->mappings[i]))
+			chosen[count++] = &process_fixup->mappings[i];
 	if (count)
-		qsort(mappings, count, sizeof(*mappings), by_start);
+		qsort(chosen, count, sizeof(*chosen), by_start);
+	*count_ret = count;
+	return chosen;
 }
 
 /* Symbols and the memory between them, in one ascending list. */
@@ -54,18 +64,16 @@ static void fixup_code_fill(struct filling *filling, uint64_t end)
 /* All memory with code; false when out of memory. */
 static bool all_ranges(const struct code_names *names, struct address_ranges *ret)
 {
-	size_t more = names->unrecorded ? names->unrecorded->count : 0, count = 0;
-	struct address_range *items AUTO_FREE =
-		calloc(names->mapping_count + more + 1, sizeof(*items));
+	const struct address_ranges *more = names->unrecorded;
+	bool done = true;
 
-	if (!items)
-		return false;
-	for (size_t i = 0; i < names->mapping_count; i++)
-		items[count++] = (struct address_range){ names->mappings[i]->start_address,
-							 names->mappings[i]->end_address };
-	for (size_t i = 0; i < more; i++)
-		items[count++] = names->unrecorded->items[i];
-	return address_ranges_unite(items, count, ret);
+	for (size_t i = 0; done && i < names->mapping_count; i++)
+		done = address_ranges_append(ret, names->mappings[i]->start_address,
+					     names->mappings[i]->end_address);
+	for (size_t i = 0; done && more && i < more->count; i++)
+		done = address_ranges_append(ret, more->items[i].start, more->items[i].end);
+	address_ranges_unite(ret);
+	return done;
 }
 
 static void fixup_code_keep(struct filling *filling, const struct sym_symbol *symbol)
@@ -190,22 +198,20 @@ struct sym_error *process_fixup_name_code(struct process_fixup *process_fixup,
 static uint64_t samples_in_code(const struct process_fixup *process_fixup, bool with_names)
 {
 	struct address_ranges ranges = { 0 };
-	struct address_range *items AUTO_FREE = calloc(process_fixup->count + 1, sizeof(*items));
-	size_t count = 0;
 	uint64_t samples = 0;
 
-	for (size_t i = 0; items && i < process_fixup->count; i++) {
+	for (size_t i = 0; i < process_fixup->count; i++) {
 		const struct recorded_mapping *mapping = &process_fixup->mappings[i];
 
 		if (mapping_class_of(mapping->name) == MAPPING_CODE &&
 		    (!with_names || mapping->fix != RECORDED_AS_IT_IS || is_fixed_already(mapping)))
-			items[count++] = (struct address_range){ mapping->start_address,
-								 mapping->end_address };
+			(void)address_ranges_append(&ranges, mapping->start_address,
+						    mapping->end_address);
 	}
-	if (items && address_ranges_unite(items, count, &ranges))
-		for (size_t i = 0; i < ranges.count; i++)
-			samples += sampled_pages_count(process_fixup->plan->hits,
-						       ranges.items[i].start, ranges.items[i].end);
+	address_ranges_unite(&ranges);
+	for (size_t i = 0; i < ranges.count; i++)
+		samples += sampled_pages_count(process_fixup->plan->hits, ranges.items[i].start,
+					       ranges.items[i].end);
 	address_ranges_deinit(&ranges);
 	return samples;
 }

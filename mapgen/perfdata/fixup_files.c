@@ -169,31 +169,13 @@ struct saved_map {
 };
 
 /* Managed code that has no names so far: a map of merge has names of precompiled code too. */
-static bool has_no_names(const struct recorded_mapping *mapping)
+static bool has_no_names(const struct process_fixup *process_fixup,
+			 const struct recorded_mapping *mapping)
 {
+	(void)process_fixup;
 	return (mapping_class_of(mapping->name) == MAPPING_CODE ||
 		path_is_assembly(mapping->name)) &&
 	       mapping->fix == RECORDED_AS_IT_IS && !is_fixed_already(mapping);
-}
-
-/* All code, or code without names only, by address; heap. NULL when out of memory. */
-static struct recorded_mapping **sorted_mappings(const struct process_fixup *process_fixup,
-						 bool nameless_only, size_t *count_ret)
-{
-	struct recorded_mapping **sorted =
-		calloc(process_fixup->count + 1, sizeof(struct recorded_mapping *));
-	size_t count = 0;
-
-	for (size_t i = 0; sorted && i < process_fixup->count; i++) {
-		struct recorded_mapping *mapping = &process_fixup->mappings[i];
-
-		if (!nameless_only || has_no_names(mapping))
-			sorted[count++] = mapping;
-	}
-	if (sorted)
-		sort_mappings(sorted, count);
-	*count_ret = count;
-	return sorted;
 }
 
 /* Ranges may overlap, so the furthest end so far counts. Puts the symbols inside into `kept`. */
@@ -226,7 +208,7 @@ static struct sym_error *check_map(const struct process_fixup *process_fixup,
 	struct recorded_mapping **mappings AUTO_FREE = NULL;
 	size_t count, total = sym_symbols_count(symbols), found;
 
-	mappings = sorted_mappings(process_fixup, false, &count);
+	mappings = process_fixup_choose(process_fixup, NULL, &count);
 	if (!mappings)
 		return &sym_error_no_memory;
 	found = fixup_files_inside(mappings, count, symbols, NULL);
@@ -344,7 +326,7 @@ static struct sym_error *name_by_map(struct process_fixup *process_fixup,
 	struct code_names names = { .symbols = kept, .origin = origin };
 	struct sym_error *failure;
 
-	mappings = sorted_mappings(process_fixup, true, &names.mapping_count);
+	mappings = process_fixup_choose(process_fixup, has_no_names, &names.mapping_count);
 	if (!mappings || !kept || !origin)
 		return &sym_error_no_memory;
 	names.mapping_count = keep_named(mappings, names.mapping_count, map->symbols);
@@ -361,7 +343,7 @@ static struct sym_error *name_by_map(struct process_fixup *process_fixup,
 static bool lacks_names(const struct process_fixup *process_fixup)
 {
 	for (size_t i = 0; i < process_fixup->count; i++)
-		if (has_no_names(&process_fixup->mappings[i]))
+		if (has_no_names(process_fixup, &process_fixup->mappings[i]))
 			return true;
 	return false;
 }

@@ -12,18 +12,6 @@
 #include "mapgen/cli/target.h"
 #include "mapgen/perfdata/fixup_internal.h"
 
-static bool find_recorded(const struct process_fixup *process_fixup, struct address_ranges *ret)
-{
-	struct address_range *items AUTO_FREE = calloc(process_fixup->count + 1, sizeof(*items));
-
-	if (!items)
-		return false;
-	for (size_t i = 0; i < process_fixup->count; i++)
-		items[i] = (struct address_range){ process_fixup->mappings[i].start_address,
-						   process_fixup->mappings[i].end_address };
-	return address_ranges_unite(items, process_fixup->count, ret);
-}
-
 static bool may_have_managed_code(const struct sym_snapshot *snapshot,
 				  const struct sym_mapping *mapping)
 {
@@ -58,7 +46,8 @@ bool unrecorded_find(const struct process_fixup *process_fixup, const struct sym
 		     struct unrecorded *ret)
 {
 	struct address_ranges recorded = { 0 };
-	bool done = find_recorded(process_fixup, &recorded);
+	bool done =
+		recorded_mappings_unite(process_fixup->mappings, process_fixup->count, &recorded);
 	size_t at = 0;
 
 	for (size_t i = 0; done && i < sym_snapshot_mapping_count(snapshot); i++) {

@@ -136,8 +136,12 @@ void unrecorded_deinit(struct unrecorded *unrecorded);
 bool unrecorded_take_in(struct unrecorded *unrecorded, const struct process_fixup *process_fixup,
 			struct recorded_mapping *const *mappings, size_t count);
 
-/* Sorts by start address. */
-void sort_mappings(struct recorded_mapping **mappings, size_t count);
+/* The executable mappings, or those that `is_wanted` chooses, by address; heap. NULL when out of
+ * memory. */
+typedef bool choose_mapping_fn(const struct process_fixup *process_fixup,
+			       const struct recorded_mapping *mapping);
+struct recorded_mapping **process_fixup_choose(const struct process_fixup *process_fixup,
+					       choose_mapping_fn *is_wanted, size_t *count_ret);
 
 /* Names from the live process; without a runtime, for its native images. False when the process
  * cannot be used: nothing has been decided then. */

@@ -40,26 +40,14 @@ static bool code_is_hit(const struct process_fixup *process_fixup)
 	return false;
 }
 
-/* Recorded mappings with code that the process still has, ascending; heap. */
-static size_t own_code(const struct process_fixup *process_fixup,
-		       const struct sym_snapshot *snapshot, struct recorded_mapping ***ret)
+/* Code that the process still has. */
+static bool is_own_code(const struct process_fixup *process_fixup,
+			const struct recorded_mapping *mapping)
 {
-	struct recorded_mapping **own =
-		calloc(process_fixup->count + 1, sizeof(struct recorded_mapping *));
-	bool with_files = code_is_hit(process_fixup);
-	size_t count = 0;
-
-	*ret = own;
-	for (size_t i = 0; own && i < process_fixup->count; i++) {
-		struct recorded_mapping *mapping = &process_fixup->mappings[i];
-
-		if ((mapping_class_of(mapping->name) == MAPPING_CODE &&
-		     mapping->fix == RECORDED_AS_IT_IS && fixup_find_now(snapshot, mapping)) ||
-		    (with_files && joins_code(process_fixup, mapping)))
-			own[count++] = mapping;
-	}
-	sort_mappings(own, count);
-	return count;
+	return (mapping_class_of(mapping->name) == MAPPING_CODE &&
+		mapping->fix == RECORDED_AS_IT_IS &&
+		fixup_find_now(process_fixup->snapshot, mapping)) ||
+	       (joins_code(process_fixup, mapping) && code_is_hit(process_fixup));
 }
 
 static bool is_among(struct recorded_mapping *const *mappings, size_t count, uint64_t address)
@@ -96,17 +84,6 @@ static size_t code_symbols(const struct sym_snapshot *snapshot, const struct sym
 	return kept;
 }
 
-static struct sym_error *name_found_code(struct process_fixup *process_fixup,
-					 const struct code_names *names)
-{
-	struct sym_error *failure =
-		names->symbol_count ? process_fixup_name_code(process_fixup, names) : NULL;
-
-	if (!failure && names->symbol_count)
-		process_fixup->process->code = CODE_LIVE;
-	return failure;
-}
-
 static struct sym_error *name_code(struct process_fixup *process_fixup,
 				   struct sym_snapshot *snapshot, const struct sym_symbols *symbols)
 {
@@ -114,12 +91,13 @@ static struct sym_error *name_code(struct process_fixup *process_fixup,
 	const struct sym_symbol **items AUTO_FREE = NULL;
 	struct recorded_mapping **mappings AUTO_FREE = NULL;
 	struct unrecorded unrecorded = { 0 };
-	struct code_names names = { .mapping_count = own_code(process_fixup, snapshot, &mappings) };
+	struct code_names names = { 0 };
 	char *origin AUTO_FREE =
 		message_format("code of process %d (%s), started at tick %" PRIu64 ", by address",
 			       info->pid, info->comm, info->start_time_ticks);
-	struct sym_error *failure;
+	struct sym_error *failure = &sym_error_no_memory;
 
+	mappings = process_fixup_choose(process_fixup, is_own_code, &names.mapping_count);
 	if (mappings && origin && unrecorded_find(process_fixup, snapshot, &unrecorded) &&
 	    unrecorded_take_in(&unrecorded, process_fixup, mappings, names.mapping_count)) {
 		names.mappings = mappings;
@@ -128,7 +106,11 @@ static struct sym_error *name_code(struct process_fixup *process_fixup,
 		names.symbol_count = code_symbols(snapshot, symbols, &names, &items);
 		names.symbols = items;
 	}
-	failure = items ? name_found_code(process_fixup, &names) : &sym_error_no_memory;
+	if (items)
+		failure =
+			names.symbol_count ? process_fixup_name_code(process_fixup, &names) : NULL;
+	if (!failure && names.symbol_count)
+		process_fixup->process->code = CODE_LIVE;
 	unrecorded_deinit(&unrecorded);
 	return failure;
 }

@@ -52,17 +52,6 @@ void unrecorded_maps_note(struct unrecorded_maps *unrecorded, const struct perf_
 		slot->value = unrecorded;
 }
 
-/* All executable memory in the records of a process. */
-static bool recorded_ranges(const struct one_process *process, struct address_ranges *ret)
-{
-	struct address_range *items AUTO_FREE = calloc(process->count + 1, sizeof(*items));
-
-	for (size_t i = 0; items && i < process->count; i++)
-		items[i] = (struct address_range){ process->mappings[i].shown_start_address,
-						   process->mappings[i].shown_end_address };
-	return items && address_ranges_unite(items, process->count, ret);
-}
-
 /* The next process with samples, in the order of both lists; false: there is none. */
 static bool next_process(const struct recorded_page *pages, size_t page_count,
 			 const struct recorded_maps *maps, struct one_process *ret)
@@ -174,7 +163,7 @@ static bool add_of_process(struct unrecorded_maps *unrecorded, const struct opti
 	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
 	struct address_ranges ranges = { 0 };
 	struct sym_error *error = NULL;
-	bool done = recorded_ranges(process, &ranges);
+	bool done = recorded_mappings_unite(process->mappings, process->count, &ranges);
 
 	if (done && has_outside(process, &ranges) &&
 	    !address_table_find(&unrecorded->changed, (uint64_t)process->pid)) {
@@ -240,7 +229,7 @@ bool unrecorded_maps_count(struct unrecorded_maps *unrecorded, const struct opti
 
 		if (!is_wanted(options, process.pid))
 			continue;
-		done = recorded_ranges(&process, &ranges);
+		done = recorded_mappings_unite(process.mappings, process.count, &ranges);
 		if (done)
 			count_process(unrecorded, &process, &ranges);
 		address_ranges_deinit(&ranges);
