@@ -65,6 +65,14 @@ static inline void buf_truncate(struct buf *buf, size_t size_bytes)
 	buf->size_bytes = size_bytes;
 }
 
+/* Removes bytes at the beginning. */
+static inline void buf_drop(struct buf *buf, size_t count)
+{
+	if (count)
+		memmove(buf->data, buf->data + count, buf->size_bytes - count);
+	buf->size_bytes -= count;
+}
+
 /* Appends `count` bytes. Returns false if the buffer has failed, now or earlier. */
 static inline bool buf_append(struct buf *buf, const void *bytes, size_t count)
 {

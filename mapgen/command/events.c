@@ -34,7 +34,6 @@
 #include "mapgen/view/frame_text.h"
 
 enum {
-	READ_BYTES = 1 << 18,
 	PENDING_LIMIT = 1 << 27, /* of one block */
 	LINE_LIMIT = 1 << 22,
 	MOST_ADDRESSES = 1024,
@@ -143,27 +142,12 @@ static struct sym_error *print_event(void *context, const struct runtime_event *
 static struct sym_error *take_bytes(struct watching *watching, struct sym_event_session *session,
 				    bool *ended_ret)
 {
-	char *room = buf_reserve(&watching->pending, READ_BYTES);
-	size_t count = 0, used = 0;
-	int has_ended = 0;
-	struct sym_error *error;
+	size_t count;
+	struct sym_error *error = event_stream_read_session(watching->stream, session,
+							    &watching->pending, &count, ended_ret);
 
-	if (!room)
-		return sym_error_from_buf(&watching->pending, "events of the runtime");
-	error = sym_event_session_read(session, room, READ_BYTES, &count, &has_ended);
-	if (error)
-		return error;
-	*ended_ret = has_ended != 0;
-	watching->pending.size_bytes += count;
-	error = event_stream_feed(watching->stream, watching->pending.data,
-				  watching->pending.size_bytes, &used);
-	if (error)
-		return error;
-	memmove(watching->pending.data, watching->pending.data + used,
-		watching->pending.size_bytes - used);
-	buf_truncate(&watching->pending, watching->pending.size_bytes - used);
 	fflush(stdout);
-	return NULL;
+	return error;
 }
 
 static struct sym_error *watch_events(struct watching *watching, struct sym_event_session *session)
@@ -186,16 +170,11 @@ static struct sym_error *open_session(const struct watching *watching,
 {
 	struct sym_event_session_opts opts = { .size = sizeof(opts) };
 	struct event_choice choice;
-	struct sym_error *error;
+	struct sym_error *error = event_choice_for(
+		watching->process, watching->options->events ?: EVENT_CHOICE_DEFAULT, &choice);
 
-	error = event_choice_read(watching->options->events ?: EVENT_CHOICE_DEFAULT,
-				  (int)strtol(watching->process->runtime_version, NULL, 10),
-				  &choice);
 	if (error)
 		return error;
-	if (choice.missing)
-		message("process %d: .NET %s has no events of the group %s", watching->process->pid,
-			watching->process->runtime_version, choice.missing);
 	opts.providers = choice.providers;
 	opts.provider_count = choice.provider_count;
 	opts.flags = watching->options->stacks == EVENT_STACKS_MANAGED ? SYM_EVENT_STACKS : 0;

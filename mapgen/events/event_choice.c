@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "libsym/error.h"
+#include "mapgen/cli/message.h"
 
 enum {
 	GROUP_IDS = 12,
@@ -309,5 +310,23 @@ struct sym_error *event_choice_read(const char *text, int major, struct event_ch
 					 major);
 	if (error)
 		event_choice_deinit(ret);
+	return error;
+}
+
+struct sym_error *event_choice_for(const struct sym_process_info *info, const char *text,
+				   struct event_choice *ret)
+{
+	struct sym_error *error;
+
+	if (!info)
+		return &sym_error_no_memory;
+	if (!info->runtime_version)
+		return sym_error_create(SYM_ERROR_NOT_FOUND,
+					"process %d has no .NET runtime, and so no events",
+					info->pid);
+	error = event_choice_read(text, (int)strtol(info->runtime_version, NULL, 10), ret);
+	if (!error && ret->missing)
+		message("process %d: .NET %s has no events of the group %s", info->pid,
+			info->runtime_version, ret->missing);
 	return error;
 }

@@ -42,6 +42,10 @@ const char *event_choice_problem(const char *text);
  */
 struct sym_error *event_choice_read(const char *text, int major, struct event_choice *ret)
 	__attribute__((warn_unused_result));
+/* Reads the choice for a process, and says which group its runtime does not have. NOT_FOUND: it has
+ * no runtime. NO_MEMORY: there is no `info`. */
+struct sym_error *event_choice_for(const struct sym_process_info *info, const char *text,
+				   struct event_choice *ret) __attribute__((warn_unused_result));
 void event_choice_deinit(struct event_choice *choice);
 
 #endif

@@ -14,6 +14,7 @@
 
 enum {
 	CHUNK_BYTES = 1 << 20,
+	SESSION_BYTES = 1 << 18, /* read at once */
 	/* A block that is longer than this is no block: the runtime's are 100 KB. */
 	MOST_BLOCK_BYTES = 1 << 28,
 };
@@ -271,12 +272,6 @@ struct sym_error *event_stream_feed(struct event_stream *stream, const void *dat
 	return STEAL(stream->error);
 }
 
-/* NULL before it was read. */
-static const struct nettrace_trace *event_stream_trace(const struct event_stream *stream)
-{
-	return nettrace_stream_trace(stream->nettrace);
-}
-
 struct event_stream_counts event_stream_counts(const struct event_stream *stream)
 {
 	return (struct event_stream_counts){
@@ -290,6 +285,28 @@ struct event_stream_counts event_stream_counts(const struct event_stream *stream
 bool event_stream_ended(const struct event_stream *stream)
 {
 	return nettrace_stream_ended(stream->nettrace);
+}
+
+struct sym_error *event_stream_read_session(struct event_stream *stream,
+					    struct sym_event_session *session, struct buf *pending,
+					    size_t *count_ret, bool *ended_ret)
+{
+	char *room = buf_reserve(pending, SESSION_BYTES);
+	int has_ended = 0;
+	size_t used = 0;
+	struct sym_error *error;
+
+	*count_ret = 0;
+	if (!room)
+		return sym_error_from_buf(pending, "events of the runtime");
+	error = sym_event_session_read(session, room, SESSION_BYTES, count_ret, &has_ended);
+	if (error)
+		return error;
+	*ended_ret = has_ended != 0;
+	pending->size_bytes += *count_ret;
+	error = event_stream_feed(stream, pending->data, pending->size_bytes, &used);
+	buf_drop(pending, used);
+	return error;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -325,10 +342,7 @@ static struct sym_error *feed_file(struct event_stream *stream, int fd, struct b
 			break;
 		used = 0;
 		error = event_stream_feed(stream, pending->data, pending->size_bytes, &used);
-		if (used) {
-			memmove(pending->data, pending->data + used, pending->size_bytes - used);
-			buf_truncate(pending, pending->size_bytes - used);
-		}
+		buf_drop(pending, used);
 	}
 	return error;
 }
@@ -352,7 +366,8 @@ struct sym_error *event_stream_read_file(struct event_stream *stream, int fd, ch
 	if (!error && !event_stream_ended(stream))
 		return note_cut("it ends before its end mark", cut_ret);
 	/* The part before the damage is good. */
-	if (error && sym_error_code(error) == SYM_ERROR_FORMAT && event_stream_trace(stream)) {
+	if (error && sym_error_code(error) == SYM_ERROR_FORMAT &&
+	    nettrace_stream_trace(stream->nettrace)) {
 		struct sym_error *failure = note_cut(sym_error_message(error), cut_ret);
 
 		sym_error_destroy(error);

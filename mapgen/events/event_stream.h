@@ -39,6 +39,13 @@ struct sym_error *event_stream_feed(struct event_stream *stream, const void *dat
 				    size_t size_bytes, size_t *used_ret)
 	__attribute__((warn_unused_result));
 
+/* Feeds what a session has sent: *count_ret bytes. `pending` holds what is no whole block yet.
+ * *ended_ret: no more will come. */
+struct sym_error *event_stream_read_session(struct event_stream *stream,
+					    struct sym_event_session *session, struct buf *pending,
+					    size_t *count_ret, bool *ended_ret)
+	__attribute__((warn_unused_result));
+
 /* Feeds all of a file. A stream that is cut or damaged is no error: *cut_ret says why it ends
  * (heap; NULL: it is whole). Errors: IO, NO_MEMORY, UNSUPPORTED, FORMAT for what is no stream. */
 struct sym_error *event_stream_read_file(struct event_stream *stream, int fd, char **cut_ret)

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "mapgen/perfdata/unrecorded_maps.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "libsym/base/address_ranges.h"
 #include "libsym/base/cleanup.h"
 #include "libsym/base/reader.h"

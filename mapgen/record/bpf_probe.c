@@ -189,7 +189,7 @@ struct sym_error *bpf_probe_attach(const struct bpf_probe *probe, int32_t pid, c
 	return NULL;
 }
 
-struct bpf_probe_counts bpf_probe_counts(const struct bpf_probe *probe)
+struct bpf_counters bpf_probe_counts(const struct bpf_probe *probe)
 {
 	struct bpf_counters counters = { 0 };
 	union bpf_attr attr;
@@ -199,9 +199,9 @@ struct bpf_probe_counts bpf_probe_counts(const struct bpf_probe *probe)
 	attr.map_fd = (uint32_t)probe->counters_fd;
 	attr.key = (uintptr_t)&key;
 	attr.value = (uintptr_t)&counters;
-	if (probe->counters_fd < 0 || bpf(BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr)))
-		return (struct bpf_probe_counts){ 0 };
-	return (struct bpf_probe_counts){ counters.thinned, counters.without_slot };
+	if (probe->counters_fd >= 0)
+		bpf(BPF_MAP_LOOKUP_ELEM, &attr, sizeof(attr));
+	return counters;
 }
 
 /* Registers by perf's number. */

@@ -34,12 +34,6 @@ struct bpf_outputs {
 	uint32_t most_cpu;
 };
 
-/* Counts of events that were not written. */
-struct bpf_probe_counts {
-	uint64_t thinned; /* beyond the budget */
-	uint64_t lost;    /* another thread was writing at the same place */
-};
-
 /* Loads the program that writes samples. Errors: PERMISSION, UNSUPPORTED (an older kernel), IO. */
 struct sym_error *bpf_probe_open(struct bpf_probe *probe, const struct bpf_outputs *outputs,
 				 const struct bpf_sample_plan *plan, uint32_t samples_per_second)
@@ -61,6 +55,7 @@ struct sym_error *bpf_probe_attach(const struct bpf_probe *probe, int32_t pid, c
 /* Registers and stack from the raw part of a sample. False: it is too short. */
 bool bpf_probe_read(const struct bpf_sample_plan *plan, struct perf_sample *sample);
 
-struct bpf_probe_counts bpf_probe_counts(const struct bpf_probe *probe);
+/* Zeros when it is not open. */
+struct bpf_counters bpf_probe_counts(const struct bpf_probe *probe);
 
 #endif

@@ -16,8 +16,8 @@ enum {
 /* The only value of the map of counters. */
 struct bpf_counters {
 	uint64_t window, count; /* event_budget.h */
-	uint64_t thinned;
-	uint64_t without_slot;
+	uint64_t thinned;       /* events beyond the budget */
+	uint64_t without_slot;  /* another thread was writing at the same place */
 };
 
 /*

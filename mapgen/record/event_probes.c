@@ -91,11 +91,11 @@ void event_probes_stop(struct event_probes *probes)
 
 struct event_probe_counts event_probes_counts(const struct event_probes *probes)
 {
-	const struct bpf_probe_counts counts = bpf_probe_counts(&probes->bpf);
+	const struct bpf_counters counts = bpf_probe_counts(&probes->bpf);
 
 	return (struct event_probe_counts){ .thinned = counts.thinned + probes->budget.exceeded,
 					    .thinned_in_kernel = counts.thinned,
-					    .lost = counts.lost +
+					    .lost = counts.without_slot +
 						    event_set_lost_probe_samples(probes->events) };
 }
 

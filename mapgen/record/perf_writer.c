@@ -25,12 +25,16 @@ enum {
 	TABLES_LIMIT = 1 << 28,
 };
 
-static void put_bytes(struct perf_writer *writer, const void *bytes, size_t size_bytes)
+static void note_failure(struct perf_writer *writer)
 {
-	if (writer->has_failed || fwrite(bytes, 1, size_bytes, writer->file) == size_bytes)
-		return;
 	writer->has_failed = true;
 	writer->failure = errno;
+}
+
+static void put_bytes(struct perf_writer *writer, const void *bytes, size_t size_bytes)
+{
+	if (!writer->has_failed && fwrite(bytes, 1, size_bytes, writer->file) != size_bytes)
+		note_failure(writer);
 }
 
 void perf_writer_begin(struct perf_writer *writer, FILE *file, bool keeps_stacks)
@@ -39,12 +43,6 @@ void perf_writer_begin(struct perf_writer *writer, FILE *file, bool keeps_stacks
 
 	*writer = (struct perf_writer){ .file = file, .keeps_stacks = keeps_stacks };
 	put_bytes(writer, nothing, sizeof(nothing));
-}
-
-static void note_failure(struct perf_writer *writer)
-{
-	writer->has_failed = true;
-	writer->failure = errno;
 }
 
 void perf_writer_put(struct perf_writer *writer, const void *record, size_t size_bytes)
@@ -282,7 +280,8 @@ static struct perf_event_attr attribute_in_file(const struct perf_writer *writer
 
 static void put_number(struct buf *buf, uint64_t value, size_t size_bytes)
 {
-	buf_append(buf, &value, size_bytes);
+	if (buf)
+		buf_append(buf, &value, size_bytes);
 }
 
 static void put_text(struct buf *buf, const char *text)
@@ -296,7 +295,7 @@ static void put_text(struct buf *buf, const char *text)
 		buf_append(buf, "", 1);
 }
 
-/* Ids of one event of the file; how many there were. */
+/* Ids of one event of the file; how many there were. `buf` may be NULL. */
 static size_t put_ids(struct buf *buf, const struct event_set *events, size_t number)
 {
 	size_t count = 0;
@@ -331,10 +330,8 @@ static void put_event_name(struct buf *buf, const struct perf_writer *writer, si
 static void put_event_desc(struct buf *buf, const struct perf_writer *writer,
 			   const struct event_set *events)
 {
-	struct buf ids;
 	uint32_t count = 0;
 
-	buf_init(&ids, TABLES_LIMIT);
 	for (size_t i = 0; i < file_event_count(writer); i++)
 		count += is_in_file(events, i);
 	put_number(buf, count, 4);
@@ -344,32 +341,11 @@ static void put_event_desc(struct buf *buf, const struct perf_writer *writer,
 
 		if (!is_in_file(events, i))
 			continue;
-		buf_clear(&ids);
 		buf_append(buf, &attr, sizeof(attr));
-		put_number(buf, put_ids(&ids, events, i), 4);
+		put_number(buf, put_ids(NULL, events, i), 4);
 		put_event_name(buf, writer, i);
-		buf_append(buf, ids.data, ids.size_bytes);
+		put_ids(buf, events, i);
 	}
-	buf_deinit(&ids);
-}
-
-static void put_kernel_release(struct buf *buf)
-{
-	struct utsname system;
-
-	put_text(buf, uname(&system) ? "" : system.release);
-}
-
-static void put_command_line(struct buf *buf, const char *command_line)
-{
-	put_number(buf, 1, 4);
-	put_text(buf, command_line);
-}
-
-static void put_sample_time(struct buf *buf, const struct perf_writer *writer)
-{
-	put_number(buf, writer->first_time_ns, 8);
-	put_number(buf, writer->last_time_ns, 8);
 }
 
 struct tables {
@@ -389,14 +365,17 @@ static void put_features(struct tables *tables, const struct perf_writer *writer
 		COUNT = sizeof(features) / sizeof(*features)
 	};
 	struct buf parts[COUNT];
+	struct utsname system;
 	uint64_t offset = tables->begin + COUNT * 16;
 
 	for (int i = 0; i < COUNT; i++)
 		buf_init(&parts[i], TABLES_LIMIT);
-	put_kernel_release(&parts[0]);
-	put_command_line(&parts[1], command_line);
+	put_text(&parts[0], uname(&system) ? "" : system.release);
+	put_number(&parts[1], 1, 4);
+	put_text(&parts[1], command_line);
 	put_event_desc(&parts[2], writer, events);
-	put_sample_time(&parts[3], writer);
+	put_number(&parts[3], writer->first_time_ns, 8);
+	put_number(&parts[3], writer->last_time_ns, 8);
 	put_number(&parts[4], 1, 8); /* CLOCK_MONOTONIC: nanoseconds a tick */
 	for (int i = 0; i < COUNT; i++) {
 		tables->features |= 1ull << features[i];
@@ -410,24 +389,10 @@ static void put_features(struct tables *tables, const struct perf_writer *writer
 	}
 }
 
-/* Bytes of the ids of the events before this one. */
-static uint64_t ids_before(const struct event_set *events, size_t number)
-{
-	struct buf ids;
-	uint64_t bytes;
-
-	buf_init(&ids, TABLES_LIMIT);
-	for (size_t i = 0; i < number; i++)
-		put_ids(&ids, events, i);
-	bytes = ids.size_bytes;
-	buf_deinit(&ids);
-	return bytes;
-}
-
 static void put_attributes(struct tables *tables, const struct perf_writer *writer,
 			   const struct event_set *events)
 {
-	uint64_t begin = tables->begin + tables->bytes.size_bytes;
+	uint64_t ids_offset = tables->begin + tables->bytes.size_bytes;
 	size_t count = file_event_count(writer);
 
 	for (size_t i = 0; i < count; i++)
@@ -435,13 +400,14 @@ static void put_attributes(struct tables *tables, const struct perf_writer *writ
 	tables->attributes_offset = tables->begin + tables->bytes.size_bytes;
 	for (size_t i = 0; i < count; i++) {
 		struct perf_event_attr attr = attribute_in_file(writer, events, i);
-		uint64_t before = ids_before(events, i);
+		uint64_t ids_bytes = put_ids(NULL, events, i) * 8;
 
-		if (!is_in_file(events, i))
-			continue;
-		buf_append(&tables->bytes, &attr, sizeof(attr));
-		put_number(&tables->bytes, begin + before, 8);
-		put_number(&tables->bytes, ids_before(events, i + 1) - before, 8);
+		if (is_in_file(events, i)) {
+			buf_append(&tables->bytes, &attr, sizeof(attr));
+			put_number(&tables->bytes, ids_offset, 8);
+			put_number(&tables->bytes, ids_bytes, 8);
+		}
+		ids_offset += ids_bytes;
 	}
 	tables->attributes_bytes =
 		tables->begin + tables->bytes.size_bytes - tables->attributes_offset;
@@ -462,10 +428,8 @@ static void put_header(struct perf_writer *writer, const struct tables *tables)
 		tables->features,
 	};
 
-	if (fseeko(writer->file, 0, SEEK_SET)) {
-		writer->has_failed = true;
-		writer->failure = errno;
-	}
+	if (fseeko(writer->file, 0, SEEK_SET))
+		note_failure(writer);
 	put_bytes(writer, fields, sizeof(fields));
 }
 
@@ -482,15 +446,13 @@ bool perf_writer_finish(struct perf_writer *writer, const struct event_set *even
 	put_features(&tables, writer, events, command_line);
 	put_attributes(&tables, writer, events);
 	if (tables.bytes.failure) {
-		writer->has_failed = true;
-		writer->failure = ENOMEM;
+		errno = ENOMEM;
+		note_failure(writer);
 	}
 	put_bytes(writer, tables.bytes.data, tables.bytes.size_bytes);
 	put_header(writer, &tables);
 	buf_deinit(&tables.bytes);
-	if (!writer->has_failed && fflush(writer->file)) {
-		writer->has_failed = true;
-		writer->failure = errno;
-	}
+	if (!writer->has_failed && fflush(writer->file))
+		note_failure(writer);
 	return !writer->has_failed;
 }

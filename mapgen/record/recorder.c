@@ -709,7 +709,7 @@ static void count_probes(struct recorder *recorder)
 		recorder->probed_events > known ? recorder->probed_events - known : 0;
 }
 
-static struct sym_error *end_file(struct recorder *recorder, const char *command_line)
+struct sym_error *recorder_pause(struct recorder *recorder, const char *command_line)
 {
 	count_probes(recorder);
 	recorder->writer.probe_names = recorder->probes.names;
@@ -718,11 +718,6 @@ static struct sym_error *end_file(struct recorder *recorder, const char *command
 		return NULL;
 	return sym_error_create(SYM_ERROR_IO, "cannot write the recording: %s",
 				strerror(recorder->writer.failure));
-}
-
-struct sym_error *recorder_pause(struct recorder *recorder, const char *command_line)
-{
-	return end_file(recorder, command_line);
 }
 
 struct sym_error *recorder_go_on(struct recorder *recorder)
@@ -766,5 +761,5 @@ struct sym_error *recorder_finish(struct recorder *recorder, const char *command
 	if (recorder->held)
 		recorder->counts.short_waits = short_waits_count(recorder->held);
 	recorder->writer.ring_from_ns = from_ns;
-	return end_file(recorder, command_line);
+	return recorder_pause(recorder, command_line);
 }

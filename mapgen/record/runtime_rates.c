@@ -2,7 +2,6 @@
 #include "mapgen/record/runtime_rates.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "libsym/base/buf.h"
 #include "libsym/base/cleanup.h"
@@ -13,7 +12,6 @@
 #include "mapgen/events/event_values.h"
 
 enum {
-	READ_BYTES = 1 << 18,
 	PENDING_LIMIT = 1 << 27, /* of one block */
 	MOST_READS = 64,         /* of a step: the runtime may be faster than we */
 };
@@ -50,16 +48,8 @@ static struct sym_error *begin(struct runtime_rates *rates, struct sym_snapshot 
 	const struct sym_process_info *info = sym_snapshot_process(snapshot);
 	struct sym_event_session_opts opts = { .size = sizeof(opts) };
 	struct event_choice choice;
-	struct sym_error *error;
+	struct sym_error *error = event_choice_for(info, "gc,alloc,exceptions", &choice);
 
-	if (!info)
-		return &sym_error_no_memory;
-	if (!info->runtime_version)
-		return sym_error_create(SYM_ERROR_NOT_FOUND,
-					"process %d has no .NET runtime, and so no events",
-					info->pid);
-	error = event_choice_read("gc,alloc,exceptions",
-				  (int)strtol(info->runtime_version, NULL, 10), &choice);
 	if (error)
 		return error;
 	opts.providers = choice.providers;
@@ -103,27 +93,11 @@ void runtime_rates_close(struct runtime_rates *rates)
 
 static struct sym_error *read_some(struct runtime_rates *rates, size_t *count_ret)
 {
-	char *room = buf_reserve(&rates->pending, READ_BYTES);
-	size_t used = 0;
-	int has_ended = 0;
-	struct sym_error *error;
+	struct sym_error *error = event_stream_read_session(
+		rates->stream, rates->session, &rates->pending, count_ret, &rates->has_ended);
 
-	*count_ret = 0;
-	if (!room)
-		return sym_error_from_buf(&rates->pending, "events of the runtime");
-	error = sym_event_session_read(rates->session, room, READ_BYTES, count_ret, &has_ended);
-	rates->has_ended = error || has_ended;
-	if (error)
-		return error;
-	rates->pending.size_bytes += *count_ret;
-	error = event_stream_feed(rates->stream, rates->pending.data, rates->pending.size_bytes,
-				  &used);
 	rates->has_ended |= error != NULL;
-	if (error)
-		return error;
-	memmove(rates->pending.data, rates->pending.data + used, rates->pending.size_bytes - used);
-	buf_truncate(&rates->pending, rates->pending.size_bytes - used);
-	return NULL;
+	return error;
 }
 
 struct sym_error *runtime_rates_step(struct runtime_rates *rates)

@@ -242,9 +242,7 @@ static struct sym_error *feed(struct runtime_session *session)
 		error = stream_ring_take(&session->ring, (const uint8_t *)session->pending.data,
 					 used, session->last_ns);
 	if (!error) {
-		memmove(session->pending.data, session->pending.data + used,
-			session->pending.size_bytes - used);
-		buf_truncate(&session->pending, session->pending.size_bytes - used);
+		buf_drop(&session->pending, used);
 		return NULL;
 	}
 	return stop_reading(session, error);
@@ -295,17 +293,6 @@ uint64_t runtime_session_stopped_ns(const struct runtime_session *session)
 /* ---- its life ----------------------------------------------------------------------------------
  */
 
-static struct sym_error *check_runtime(const struct sym_process_info *info)
-{
-	if (!info)
-		return &sym_error_no_memory;
-	if (!info->runtime_version)
-		return sym_error_create(SYM_ERROR_NOT_FOUND,
-					"process %d has no .NET runtime, and so no events",
-					info->pid);
-	return NULL;
-}
-
 /* "NativeAOT without event support" is the usual reason there. */
 static struct sym_error *explain_session(struct sym_error *error,
 					 const struct sym_process_info *info)
@@ -340,20 +327,14 @@ static struct sym_error *begin(struct runtime_session *session, struct sym_snaps
 {
 	const struct sym_process_info *info = sym_snapshot_process(snapshot);
 	struct sym_event_session_opts wanted = { .size = sizeof(wanted) };
-	struct sym_error *error = check_runtime(info);
+	struct sym_error *error = event_choice_for(info, opts->events, &session->choice);
 
 	if (error)
 		return error;
 	session->runtime = message_format(".NET %s", info->runtime_version);
 	if (!session->runtime)
 		return &sym_error_no_memory;
-	error = event_choice_read(opts->events, (int)strtol(info->runtime_version, NULL, 10),
-				  &session->choice);
-	if (!error && session->choice.missing)
-		message("process %d: .NET %s has no events of the group %s", info->pid,
-			info->runtime_version, session->choice.missing);
-	if (!error)
-		error = choose_stacks(session, snapshot, opts->stacks);
+	error = choose_stacks(session, snapshot, opts->stacks);
 	if (!error)
 		error = drop_capabilities(session);
 	if (error)
@@ -520,12 +501,6 @@ static json_int_t unread_bytes(const struct runtime_session *session)
 			    session->pending.size_bytes);
 }
 
-/* How often the runtime has dropped one event or more. */
-static uint64_t gaps_of(const struct runtime_session *session)
-{
-	return session->gaps + (session->stream ? event_stream_counts(session->stream).gaps : 0);
-}
-
 uint64_t runtime_session_stacks_beyond_budget(const struct runtime_session *session)
 {
 	return session->budget.exceeded;
@@ -533,7 +508,7 @@ uint64_t runtime_session_stacks_beyond_budget(const struct runtime_session *sess
 
 uint64_t runtime_session_gaps(const struct runtime_session *session)
 {
-	return gaps_of(session);
+	return session->gaps + (session->stream ? event_stream_counts(session->stream).gaps : 0);
 }
 
 json_t *runtime_session_describe(const struct runtime_session *session, const char *member)
@@ -544,7 +519,7 @@ json_t *runtime_session_describe(const struct runtime_session *session, const ch
 	return json_pack("{s:s, s:i, s:s, s:o, s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:I, s:s?}",
 			 "member", member, "pid", (int)session->pid, "runtime", session->runtime,
 			 "providers", describe_providers(&session->choice), "stacks", stacks,
-			 "stacks_reason", reason, "gaps", (json_int_t)gaps_of(session),
+			 "stacks_reason", reason, "gaps", (json_int_t)runtime_session_gaps(session),
 			 "thinned_stacks", (json_int_t)counts->thinned_stacks, "thinned_in_kernel",
 			 (json_int_t)counts->thinned_in_kernel, "unprobed_events",
 			 (json_int_t)counts->unprobed_events, "managed_stacks_beyond_budget",

@@ -18,7 +18,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -99,14 +98,6 @@ void rundown_follow_abandon(struct rundown_follow *follow)
 	buf_deinit(&follow->pending);
 	pthread_mutex_destroy(&follow->lock);
 	free(follow);
-}
-
-/* Keeps the rest of the bytes for the next time. */
-static void rundown_follow_drop_bytes(struct buf *buf, size_t used)
-{
-	if (used)
-		memmove(buf->data, buf->data + used, buf->size_bytes - used);
-	buf_truncate(buf, buf->size_bytes - used);
 }
 
 /* Records that this much arrived at once. */
@@ -241,7 +232,7 @@ static struct sym_error *rundown_follow_parse_pending(struct rundown_follow *fol
 	error = nettrace_stream_feed(follow->stream, follow->pending.data,
 				     follow->pending.size_bytes, &used);
 	if (!error)
-		rundown_follow_drop_bytes(&follow->pending, used);
+		buf_drop(&follow->pending, used);
 	if (!error && ended && !rundown->method_count)
 		error = sym_error_create(SYM_ERROR_IO, "the runtime has ended the tracing session");
 	if (!error)
