@@ -13,8 +13,8 @@ from waiting import wait_for_turns, wait_until_warm
 
 EXCLUSIVE = True  # BPF programs and perf top see the whole machine
 
-LATER_SECONDS = 6
-SECONDS = 4
+LATER_SECONDS = 4
+SECONDS = 2
 MANAGED_GOAL, NATIVE_GOAL = 0.995, 0.99
 
 
@@ -38,11 +38,11 @@ class Watch:
 def started(context):
     """The application with nothing set in its environment, under load."""
     port = free_port()
-    return Sample(web_runtime(context), clean_environment(), argument=port), Load(port)
+    return Sample(web_runtime(context), clean_environment(), argument=port), Load(port, rest=8)
 
 
 def profile(context, pid, ours=False):
-    done = run_tool(context, ["profile-bpfcc", "-p", pid, "-U", "-f", "-F", 99, SECONDS], ours=ours, addresses=True)
+    done = run_tool(context, ["profile-bpfcc", "-p", pid, "-U", "-f", "-F", 999, SECONDS], ours=ours, addresses=True)
     expect(ours == (report_of(done, pid) is not None), "the wrong library answered")
     shares = Shares(folded(done), Memory(pid))
     shares.memory = Memory(pid)
@@ -82,7 +82,7 @@ def test_profile_bpfcc_of_a_web_application_with_default_settings_side_by_side(c
     table = {}
     sample, load = started(context)
     with sample, load:
-        wait_until_warm(sample.process, 2)
+        wait_until_warm(sample.process, 1.5)
         table["as it is"] = profile(context, sample.pid)
         context.mapgen.must("merge", sample.pid)
         time.sleep(LATER_SECONDS)
