@@ -9,14 +9,14 @@ from harness import Sample, Skip, expect
 EXCLUSIVE = True  # BPF programs and perf top see the whole machine
 
 
-def profile(pid, seconds=4):
+def profile(pid, seconds=2):
     """Folded user stacks of profile-bpfcc, as lists of frame names."""
     program = shutil.which("profile-bpfcc", path=os.environ.get("PATH", "") + ":/usr/sbin")
     if not program:
         raise Skip("profile-bpfcc is not installed (package bpfcc-tools)")
     if os.geteuid() != 0:
         raise Skip("BPF needs root")
-    done = subprocess.run([program, "-p", str(pid), "-U", "-f", "-F", "399", str(seconds)], stdin=subprocess.DEVNULL,
+    done = subprocess.run([program, "-p", str(pid), "-U", "-f", "-F", "799", str(seconds)], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, errors="replace", timeout=120)
     lines = [line for line in done.stdout.splitlines() if ";" in line]
     if not lines:

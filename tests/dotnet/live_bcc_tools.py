@@ -18,8 +18,8 @@ def managed_names(stacks):
 
 def test_profile_bpfcc_names_a_process_without_any_variable(context):
     with Sample(context.sdk(), NO_VARIABLE) as sample:
-        plain = folded(run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 399, 4], ours=False))
-        done = run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 399, 4])
+        plain = folded(run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 799, 2], ours=False))
+        done = run_tool(context, ["profile-bpfcc", "-p", sample.pid, "-U", "-f", "-F", 799, 2])
     stacks, report = folded(done), report_of(done, sample.pid)
     expect(report, f"libsym did not answer: {done.stderr.strip()[-200:]}")
     for text, counted in (("as it is", plain), ("with libsym", stacks)):
@@ -57,11 +57,11 @@ def off_cpu(context):
 def test_offcputime_names_who_waits(context):
     title = off_cpu(context)
     with Sample(workload(context, "calls"), NO_VARIABLE) as sample:
-        done = run_tool(context, ["offcputime-bpfcc", "-p", sample.pid, "-U", "-f", 4], addresses=True, ours=False)
+        done = run_tool(context, ["offcputime-bpfcc", "-p", sample.pid, "-U", "-f", 2], addresses=True, ours=False)
         expect(not managed_names(folded(done)), "libbcc alone knew managed names: this measures nothing")
         check_tool(context, f"{title} with libsym", sample.pid,
-                   ["offcputime-bpfcc", "-p", sample.pid, "-U", "-f", 4], "Callers::WaitForTurn")
-        text = run_tool(context, ["offcputime-bpfcc", "-p", sample.pid, 3], addresses=True).stdout
+                   ["offcputime-bpfcc", "-p", sample.pid, "-U", "-f", 2], "Callers::WaitForTurn")
+        text = run_tool(context, ["offcputime-bpfcc", "-p", sample.pid, 2], addresses=True).stdout
     # As people read it: the kernel's frames first, then the user's, then who and for how long.
     blocks = [block.splitlines() for block in text.split("\n\n") if "Callers::WaitForTurn" in block]
     expect(blocks, "the long form has no stack of who waits")
@@ -69,38 +69,38 @@ def test_offcputime_names_who_waits(context):
         expect("@" not in lines[0], f"the first is no frame of the kernel: {lines[0]}")
         expect(not [line for line in lines if "[unknown]" in line], f"unnamed in the long form: {lines}")
         microseconds = int(lines[-1])
-        expect(0 < microseconds < 10_000_000, f"{microseconds} us of one stack in 3 s")
+        expect(0 < microseconds < 10_000_000, f"{microseconds} us of one stack in 2 s")
 
 
 def test_stackcount_of_the_scheduler_names_who_waits(context):
     with Sample(workload(context, "calls"), NO_VARIABLE) as sample:
         check_tool(context, "stackcount-bpfcc t:sched:sched_switch with libsym", sample.pid,
-                   ["stackcount-bpfcc", "-p", sample.pid, "-U", "-f", "-D", 4, "t:sched:sched_switch"],
+                   ["stackcount-bpfcc", "-p", sample.pid, "-U", "-f", "-D", 2, "t:sched:sched_switch"],
                    "Callers::WaitForTurn")
 
 
 def test_stackcount_of_read_names_the_managed_callers(context):
     with Sample(workload(context, "calls"), NO_VARIABLE) as sample:
         check_tool(context, "stackcount-bpfcc c:read with libsym", sample.pid,
-                   ["stackcount-bpfcc", "-p", sample.pid, "-U", "-f", "-D", 4, "c:read"], "Callers::Read")
+                   ["stackcount-bpfcc", "-p", sample.pid, "-U", "-f", "-D", 2, "c:read"], "Callers::Read")
 
 
 def test_stackcount_of_a_function_of_the_runtime_names_the_managed_callers(context):
     with Sample(workload(context, "calls"), NO_VARIABLE) as sample:
         function = libcoreclr_of(sample.pid) + ":MetaDataGetDispenser"
         check_tool(context, "stackcount-bpfcc libcoreclr.so with libsym", sample.pid,
-                   ["stackcount-bpfcc", "-p", sample.pid, "-U", "-f", "-D", 4, function], "Callers::CallRuntime")
+                   ["stackcount-bpfcc", "-p", sample.pid, "-U", "-f", "-D", 2, function], "Callers::CallRuntime")
 
 
 def test_a_merged_map_alone_names_managed_frames_in_every_tool(context):
     # Without tiering nothing is jitted again; what comes after a merge is not in the map.
     with Sample(workload(context, "calls"), {**NO_VARIABLE, "DOTNET_TieredCompilation": "0"}) as sample:
-        wait_until_warm(sample.process, 2)
+        wait_until_warm(sample.process, 1)
         for title, arguments, method in (
-                ("stackcount-bpfcc", ["-f", "-D", 4, "t:sched:sched_switch"], "Callers::WaitForTurn"),
-                ("profile-bpfcc", ["-f", "-F", 499, 4], "Callers::"),
-                ("offcputime-bpfcc", ["-f", 4], "Callers::WaitForTurn"),
-                ("stackcount-bpfcc", ["-f", "-D", 4, "c:read"], "Callers::Read")):
+                ("stackcount-bpfcc", ["-f", "-D", 2, "t:sched:sched_switch"], "Callers::WaitForTurn"),
+                ("profile-bpfcc", ["-f", "-F", 999, 2], "Callers::"),
+                ("offcputime-bpfcc", ["-f", 2], "Callers::WaitForTurn"),
+                ("stackcount-bpfcc", ["-f", "-D", 2, "c:read"], "Callers::Read")):
             context.mapgen.must("merge", sample.pid)
             check_tool(context, f"{title} with a merged map", sample.pid,
                        [title, "-p", sample.pid, "-U", *arguments], method, ours=False)

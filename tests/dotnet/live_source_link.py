@@ -5,15 +5,17 @@ import json
 import os
 import shutil
 
-from harness import copy_of_sources, expect
+from harness import built, copy_of_sources, expect
 import live_lines
 
 SERVER = "https://example.com/store/4d38"
 
 
-def linked_program(context, documents):
+def linked_program(documents):
     """The program, built with this Source Link."""
-    path = os.path.join(context.directory("link"), "link.json")
+    # At the same place every time: the program is built with this path once, and not again.
+    path = os.path.join(built("source-link"), f"link-{len(documents)}.json")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"documents": documents}, file)
     return live_lines.program(f"-p:SourceLink={path}", "-p:Deterministic=false", name="lines-linked-" + str(len(documents)))
@@ -25,7 +27,7 @@ def urls_of(context, lines):
 
 def test_lines_have_the_url_that_the_build_named(context):
     sources = os.path.join(copy_of_sources(), "fixtures/src")
-    with live_lines.Lines([shutil.which("dotnet"), linked_program(context, {f"{sources}/*": f"{SERVER}/*"})]) as lines:
+    with live_lines.Lines([shutil.which("dotnet"), linked_program({f"{sources}/*": f"{SERVER}/*"})]) as lines:
         answers = urls_of(context, lines)
         own = [answer for answer in answers if answer["file"] == f"{sources}/lines/Lines.cs"]
         addresses = [own[0]["input"]]
@@ -44,7 +46,7 @@ def test_hostile_source_link_gives_no_url(context):
     """A compiler accepts any JSON."""
     sources = os.path.join(copy_of_sources(), "fixtures/src")
     documents = {f"{sources}/*": "javascript:alert(1)//*", "/elsewhere/*": f"{SERVER}/*"}
-    with live_lines.Lines([shutil.which("dotnet"), linked_program(context, documents)]) as lines:
+    with live_lines.Lines([shutil.which("dotnet"), linked_program(documents)]) as lines:
         answers = urls_of(context, lines)
     own = [answer for answer in answers if answer["file"]]
     expect(len(own) > 50, f"only {len(own)} frames have a line")
@@ -55,7 +57,7 @@ def test_hostile_source_link_gives_no_url(context):
 def test_recordings_have_urls(context):
     """The program is gone when the report is made. A recording has frames of threads that run, so it begins with the program."""
     sources, path = os.path.join(copy_of_sources(), "fixtures/src"), os.path.join(context.scratch, "linked.trace.zip")
-    program = linked_program(context, {f"{sources}/*": f"{SERVER}/*"})
+    program = linked_program({f"{sources}/*": f"{SERVER}/*"})
     with live_lines.Lines([context.mapgen.program, "record", "-o", path, "--", shutil.which("dotnet"), program]) as lines:
         lines.process.stdin.write("\n")
         lines.process.stdin.flush()

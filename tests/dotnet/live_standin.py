@@ -4,6 +4,7 @@
 perf knows one place for them, so these tests write below /usr/lib/debug and need root.
 """
 import os
+import signal
 import subprocess
 
 from harness import Sample, Skip, expect
@@ -23,14 +24,24 @@ def tree():
     return found
 
 
-def top(context, pid, seconds=6):
-    """Rows of live perf top that lie in assemblies."""
-    done = subprocess.run(["timeout", "-s", "INT", str(seconds), *perf(os.path.join(context.scratch, "top")), "top", "--stdio",
-                           "-e", "cpu-clock", "-p", str(pid), "-d", "2", "--sort", "dso,sym"], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, errors="replace")
-    rows = [line for line in done.stdout.splitlines() if "%" in line and ".dll" in line]
+def top(context, pid, at_least=100):
+    """The first rows of live perf top that lie in assemblies."""
+    # perf top draws again whenever it can read something, and the end of a file can always be read.
+    silent, held = os.pipe()
+    command = ["timeout", "-s", "INT", "60", *perf(os.path.join(context.scratch, "top")), "top", "--stdio",
+               "-e", "cpu-clock", "-p", str(pid), "-d", "1", "--sort", "dso,sym"]
+    rows = []
+    with subprocess.Popen(command, stdin=silent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+        for line in process.stdout:
+            if "%" in line and ".dll" in line:
+                rows.append(line)
+            if len(rows) == at_least:
+                process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    os.close(silent)
+    os.close(held)
     if not rows:
-        why = f"perf top shows no assembly: {done.stderr.strip()[:200]}"
+        why = f"perf top shows no assembly: {said.strip()[:200]}"
         raise Skip(why)
     return rows
 
