@@ -239,6 +239,10 @@ class Sample:
         self.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
+    def go_on(self):
+        """Ends stand_still()."""
+        self.process.send_signal(signal.SIGCONT)
+
     def end(self):
         if self.alive():
             self.process.send_signal(signal.SIGKILL)

@@ -10,6 +10,7 @@ from harness import Fail, Memory, Sample, Skip, expect, read_map
 from waiting import is_in_time
 
 GOAL = 0.995
+RUNNING_HZ = 3999
 
 
 class Methods:
@@ -81,7 +82,7 @@ class Count:
                     figure(f"no method name: {address:#x} {answer}")
 
 
-def profile(context, environment, seconds=5):
+def profile(context, environment, seconds=1):
     """Samples of a fresh sample process, our answers and the runtime's methods."""
     data = os.path.join(context.scratch, "perf.data")
     context.oracle()
@@ -90,9 +91,10 @@ def profile(context, environment, seconds=5):
         if why:
             raise Skip(why)
         expect(sample.alive(), "the sample ended early")
-        chains, unpaired = perf_samples.samples(data)
         memory = Memory(sample.pid)
         methods = Methods(context.rundown(sample.pid))
+        sample.stand_still()
+        chains, unpaired = perf_samples.samples(data)
         addresses = sorted({address for chain in chains for address in looked_up(chain)})
         answers = context.mapgen.resolve(sample.pid, addresses)
     expect(len(chains) > 100, f"only {len(chains)} samples")
@@ -143,7 +145,7 @@ def running(context, sample, count):
     data = os.path.join(context.scratch, "running.data")
     leaves = []
     for _ in range(40):
-        why = perf_samples.record(sample.pid, 3, data, 999)
+        why = perf_samples.record(sample.pid, count / RUNNING_HZ, data, RUNNING_HZ)
         if why:
             raise Skip(why)
         leaves += [looked_up(chain)[0] for chain in perf_samples.samples(data)[0] if chain]

@@ -55,7 +55,7 @@ def compare(context, shown, path, offset, size=None):
 def test_perf_annotate_shows_the_instructions_of_managed_code(context):
     path = os.path.join(context.directory("annotate-managed"), "perf.data")
     with Sample(context.sdk()) as sample:
-        record(sample.pid, path, options=("-F", "999"))
+        record(sample.pid, path, 1.2, frequency=1999)
         sample.stand_still()
         fixed, _ = fix(context, path)
         memory = Memory(sample.pid)
@@ -74,7 +74,8 @@ def test_perf_annotate_shows_the_instructions_of_managed_code(context):
 def test_perf_annotate_shows_precompiled_code_of_a_process_that_is_gone(context):
     path = os.path.join(context.directory("annotate-gone"), "perf.data")
     with Sample(context.sdk()) as sample:
-        record(sample.pid, path, options=("-F", "999"))
+        record(sample.pid, path, 1.2, frequency=1999)
+        sample.stand_still()
         image = next(row[3] for row in Memory(sample.pid).rows if row[3].endswith("/System.Private.CoreLib.dll"))
     fixed, _ = fix(context, path, codes=(3,))
     shown = annotated(fixed, hottest(fixed, "System.Private.CoreLib.dll"))
@@ -84,7 +85,8 @@ def test_perf_annotate_shows_precompiled_code_of_a_process_that_is_gone(context)
 def test_stripped_native_code_is_annotated(context):
     path = os.path.join(context.directory("annotate-native"), "perf.data")
     with Sample(context.sdk()) as sample:
-        record(sample.pid, path, options=("-F", "999"))
+        record(sample.pid, path, 1.2, frequency=1999)
+        sample.stand_still()
         image = next(row[3] for row in Memory(sample.pid).rows if row[3].endswith("/libcoreclr.so"))
         fixed, _ = fix(context, path)
     symbol = hottest(fixed, "libcoreclr.so", "libcoreclr.so!0x")

@@ -12,7 +12,7 @@ import live_text_lines
 import perf_samples
 from harness import Sample, Skip, expect, remove_leftovers
 
-SECONDS = 3
+SECONDS = 0.8
 DECLARATION = re.compile(r"^\s+(?:(?:public|private|internal|protected|static|async|override)\s)+[^=;]*?\b(\w+)(?:<\w+>)?\(")
 
 

@@ -5,6 +5,7 @@ Names come from perf alone here; the runtime's own rundown says whether they are
 """
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -21,15 +22,17 @@ from waiting import wait_until_warm
 MMAP2, LOST = 10, 2
 
 
-def record(pid, path, seconds=4, options=()):
-    """perf record with call chains; fails or skips where that is not possible."""
-    why = perf_samples.record(pid, seconds, path, options=options)
+def record(pid, path, seconds=1, options=(), frequency=499):
+    """perf record with call chains of so much CPU time; fails or skips where that is not possible."""
+    why = perf_samples.record(pid, seconds, path, frequency, options)
     if why:
         raise Skip(why)
 
 
 def run_perf(path, *arguments):
     """Output of a perf command on the build-id cache that belongs to a recording."""
+    if arguments[0] in ("script", "report"):
+        arguments += perf_samples.NO_KERNEL_SYMBOLS
     done = subprocess.run([*perf(path), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           errors="replace")
     expect(done.returncode == 0, f"perf {arguments[0]}: {first_line(done.stderr)}")
@@ -151,24 +154,38 @@ def check_fixed(context, path, fixed, sample, memory, methods):
     return after
 
 
-def fix_sample(context, name, environment, forget=lambda path: None):
-    """Records a process that is still compiling, without what `forget` takes out of the recording, and fixes that."""
-    path = os.path.join(context.directory(name), "perf.data")
-    with Sample(context.sdk(), environment) as sample:
-        record(sample.pid, path)
-        memory = Memory(sample.pid)
+class Recorded:
+    """A recording of a process that was still compiling, fixed while it did. From then on it stands still, until the tests end."""
+
+    def __init__(self, context, environment):
+        self.path = os.path.join(context.directory("fix-" + "-".join(environment)), "perf.data")
+        self.sample = Sample(context.sdk(), environment)
+        record(self.sample.pid, self.path)
+        self.memory = Memory(self.sample.pid)
+        self.fixed, self.done = fix(context, self.path)
+        self.methods = Methods(context.rundown(self.sample.pid))
+        self.sample.stand_still()
+        remove_leftovers(self.sample.pid)
+
+
+def fix_sample(context, environment, forget=None):
+    """Checks what became of a recording; with `forget`, of a copy without what that takes out of it."""
+    recorded = context.once(("fixed", *environment), lambda: (Recorded(context, environment), None))
+    path, fixed, done = recorded.path, recorded.fixed, recorded.done
+    if forget:
+        path = os.path.join(context.directory("fix-without-" + forget.__name__ + "-".join(environment)), "perf.data")
+        shutil.copy(recorded.path, path)
         forget(path)
         fixed, done = fix(context, path)
-        expect("from the live process" in done.stdout, f"it does not say where names come from: {done.stdout}")
-        methods = Methods(context.rundown(sample.pid))
-        after = check_fixed(context, path, fixed, sample, memory, methods)
-        said = re.search(r"(\d+) of \d+ samples in memory with jitted code lie", done.stdout)
-        expect(int(said[1] if said else 0) == after.filler_samples, f"{after.filler_samples} samples are unnamed code: {done.stdout}")
+    expect("from the live process" in done.stdout, f"it does not say where names come from: {done.stdout}")
+    after = check_fixed(context, path, fixed, recorded.sample, recorded.memory, recorded.methods)
+    said = re.search(r"(\d+) of \d+ samples in memory with jitted code lie", done.stdout)
+    expect(int(said[1] if said else 0) == after.filler_samples, f"{after.filler_samples} samples are unnamed code: {done.stdout}")
     return path, fixed
 
 
 def test_perf_report_shows_every_managed_name_after_perf_fix(context):
-    path, fixed = fix_sample(context, "fix-default", {})
+    path, fixed = fix_sample(context, {})
     changed = only_mmap2_changed(path, fixed)
     context.figure(f"records changed: {changed}, all MMAP2")
     expect(changed > 10, "hardly a record was changed")
@@ -182,7 +199,9 @@ def test_perf_fix_names_a_process_of_which_perf_recorded_no_mapping(context):
         memory = Memory(sample.pid)
         fixed, done = fix(context, path)
         expect("mappings were not recorded; they were added" in done.stdout, done.stdout)
-        check_fixed(context, path, fixed, sample, memory, Methods(context.rundown(sample.pid)))
+        methods = Methods(context.rundown(sample.pid))
+        sample.stand_still()
+        check_fixed(context, path, fixed, sample, memory, methods)
     gone = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "-o", path + ".gone", path, codes=(3,))
     told = re.search(r"(\d+) of (\d+) samples, of 1 processes, lie outside of all recorded mappings", gone.stdout)
     expect(told and int(told[1]) * 2 > int(told[2]), gone.stdout)
@@ -220,15 +239,15 @@ def forget_largest(path, name):
 
 
 def test_perf_fix_names_code_that_was_mapped_before_perf_listened(context):
-    fix_sample(context, "fix-grown", {}, forget_growth)
+    fix_sample(context, {}, forget_growth)
 
 
 def test_perf_fix_names_a_code_heap_and_an_assembly_of_which_no_record_tells(context):
-    def forget(path):
+    def forget_both(path):
         forget_largest(path, b"/memfd:doublemapper")
         forget_largest(path, b"/System.Private.CoreLib.dll")
 
-    fix_sample(context, "fix-unrecorded", {}, forget)
+    fix_sample(context, {}, forget_both)
 
 
 def move_in_file(path):
@@ -246,6 +265,7 @@ def test_perf_fix_names_code_that_is_gone_by_the_map_that_the_process_writes(con
         path = os.path.join(context.directory("fix-moved-" + environment["DOTNET_PerfMapEnabled"]), "perf.data")
         with Sample(context.sdk(), environment) as sample:
             record(sample.pid, path)
+            sample.stand_still()
             move_in_file(path)
             fixed, done = fix(context, path, codes=codes)
         expect(re.search(said, done.stdout), f"it does not say so: {done.stdout}")
@@ -258,8 +278,8 @@ def test_perf_report_of_the_compiler_after_perf_fix(context):
     process = subprocess.Popen(csc_command(context, directory), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, env=clean_environment())
     try:
-        wait_until_warm(process, 3)
-        record(process.pid, path)
+        wait_until_warm(process, 2)
+        record(process.pid, path, frequency=1999)
         process.send_signal(signal.SIGSTOP)
         memory = Memory(process.pid)
         # Memory that has been freed since is listed; whether a frame lies there is checked below.
@@ -274,29 +294,34 @@ def test_perf_report_of_the_compiler_after_perf_fix(context):
 def test_perf_report_of_a_web_application_after_perf_fix(context):
     path = os.path.join(context.directory("fix-web"), "perf.data")
     port = free_port()
-    with Sample(web_runtime(context), argument=port) as sample, Load(port):
-        wait_until_warm(sample.process, 2)
-        record(sample.pid, path)
-        memory = Memory(sample.pid)
-        fixed, _ = fix(context, path)
-        check_fixed(context, path, fixed, sample, memory, Methods(context.rundown(sample.pid)))
+    with Sample(web_runtime(context), argument=port) as sample:
+        with Load(port):
+            wait_until_warm(sample.process, 1.5)
+            record(sample.pid, path)
+            memory = Memory(sample.pid)
+            fixed, _ = fix(context, path)
+            methods = Methods(context.rundown(sample.pid))
+        check_fixed(context, path, fixed, sample, memory, methods)
 
 
 def test_perf_fix_without_write_xor_execute(context):
-    path, fixed = fix_sample(context, "fix-wx", {"DOTNET_EnableWriteXorExecute": "0"})
+    path, fixed = fix_sample(context, {"DOTNET_EnableWriteXorExecute": "0"})
     only_mmap2_changed(path, fixed)
 
 
 def test_perf_fix_without_write_xor_execute_names_a_code_heap_of_which_no_record_tells(context):
-    fix_sample(context, "fix-wx-unrecorded", {"DOTNET_EnableWriteXorExecute": "0"},
-                     lambda path: forget_largest(path, b"//anon"))
+    def forget_anonymous(path):
+        forget_largest(path, b"//anon")
+
+    fix_sample(context, {"DOTNET_EnableWriteXorExecute": "0"}, forget_anonymous)
 
 
 def test_perf_fix_of_code_that_nothing_names_says_why_and_ends_with_3(context):
     """Precompiled code is named all the same."""
     path = os.path.join(context.directory("fix-no-way"), "perf.data")
     with Sample(context.sdk(), {"DOTNET_EnableDiagnostics": "0"}) as sample:
-        record(sample.pid, path, 2)
+        record(sample.pid, path, 0.5)
+        sample.stand_still()
         _, done = fix(context, path, "--jit=rundown", codes=(3,))
     expect("jitted code: " in done.stderr and "diagnostics" in done.stderr, f"it does not say why: {done.stderr}")
     expect(re.search(r"precompiled code: [1-9]\d* names", done.stdout), done.stdout)
@@ -309,7 +334,8 @@ def test_perf_fix_of_a_program_compiled_ahead_of_time_says_what_names_it(context
         raise Skip(f"cannot be built: {why}")
     path = os.path.join(context.scratch, "ahead.data")
     with Sample(published, {}) as sample:
-        record(sample.pid, path, 2)
+        record(sample.pid, path, 0.5)
+        sample.stand_still()
         done = context.mapgen.must("perf-fix", "-o", path + ".fixed", "--buildid-dir", buildid_dir(path), path)
     said = done.stdout + done.stderr
     expect("NativeAOT: the methods are in an ELF file, named by" in said, f"it says {said[:400]!r}")

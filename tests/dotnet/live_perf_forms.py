@@ -13,9 +13,9 @@ import stat
 import subprocess
 import tarfile
 
-from harness import Sample, expect, first_line
+from harness import Sample, expect, first_line, remove_leftovers
 from live_perf_fix import buildid_dir, fix, forget_largest, hex_rows, record, records, run_perf
-from perf_samples import perf
+from perf_samples import perf, waiting
 from waiting import wait_until
 
 
@@ -26,16 +26,29 @@ def managed_symbols(path, *options):
     return {line.split("] ", 1)[1].strip() for line in text.splitlines() if "[System.Private.CoreLib]" in line and "] " in line}
 
 
-def recorded(context, name, options=(), environment=None, seconds=3):
-    """A recording of a sample that still runs; (sample, path)."""
+def recorded(context, name, options=(), environment=None, seconds=0.8):
+    """A recording of a sample that stands still from then on; (sample, path)."""
     path = os.path.join(context.directory(name), "perf.data")
     sample = Sample(context.sdk(), environment)
     try:
         record(sample.pid, path, seconds, options)
+        sample.stand_still()
     except BaseException:
         sample.end()
         raise
     return sample, path
+
+
+def copy_of_recording(context, name):
+    """A copy of the one recording that serves several tests. Its process stands still until the tests end."""
+    def make():
+        sample, path = recorded(context, "shared")
+        remove_leftovers(sample.pid)
+        return (sample, path), None
+    _, recording = context.once("recording", make)
+    path = os.path.join(context.directory(name), "perf.data")
+    shutil.copy(recording, path)
+    return path
 
 
 def check_named(fixed):
@@ -50,7 +63,7 @@ def test_a_pipe_from_perf_record_to_perf_report(context):
     with Sample(context.sdk()) as sample:
         with open(path, "wb") as output:
             writer = subprocess.Popen([*perf(path), "record", "-q", "-e", "cpu-clock", "-F", "499", "-g", "-p", str(sample.pid),
-                                       "-o", "-", "--", "sleep", "4"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                                       "-o", "-", "--", *waiting(sample.pid, 0.8)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
             fixer = subprocess.run([context.mapgen.program, "perf-fix", "--buildid-dir", buildid_dir(path), "-"],
                                    stdin=writer.stdout, stdout=output, stderr=subprocess.PIPE, text=True)
             writer.stdout.close()
@@ -70,8 +83,9 @@ def test_standard_output_has_the_data_and_nothing_else(context):
     path = os.path.join(context.directory("piped-output"), "piped")
     with Sample(context.sdk()) as sample:
         with open(path, "wb") as output:
-            subprocess.run([*perf(path), "record", "-q", "-e", "cpu-clock", "-F", "99", "-p", str(sample.pid), "-o", "-", "--", "sleep", "1"],
+            subprocess.run([*perf(path), "record", "-q", "-e", "cpu-clock", "-F", "499", "-p", str(sample.pid), "-o", "-", "--", *waiting(sample.pid, 0.2)],
                            stdout=output, stderr=subprocess.DEVNULL, check=True)
+        sample.stand_still()
         for via in "build-id", "perfmap":
             with open(path, "rb") as data:
                 fixer = subprocess.run([context.mapgen.program, "perf-fix", "--buildid-dir", buildid_dir(path), f"--via={via}", "--json", "-"],
@@ -83,12 +97,11 @@ def test_standard_output_has_the_data_and_nothing_else(context):
 
 
 def test_a_process_that_is_not_in_the_data_costs_no_earlier_result(context):
-    sample, path = recorded(context, "other-process", ())
-    with sample:
-        fixed, _ = fix(context, path)
-        with open(fixed, "rb") as file:
-            before = file.read()
-        done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--pid=1", "-o", fixed, path, codes=(1,))
+    path = copy_of_recording(context, "other-process")
+    fixed, _ = fix(context, path)
+    with open(fixed, "rb") as file:
+        before = file.read()
+    done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--pid=1", "-o", fixed, path, codes=(1,))
     expect("nothing was written" in done.stderr, done.stderr)
     with open(fixed, "rb") as file:
         expect(file.read() == before, "the earlier result is gone")
@@ -144,8 +157,13 @@ def test_perf_archive_carries_the_stand_ins(context):
     with sample:
         fixed, _ = fix(context, path)
         wanted = managed_symbols(fixed)
+    # The files matter here, not how small the archive is: the bzip2 that perf archive runs only copies.
+    copying = os.path.join(context.directory("archive-programs"), "bzip2")
+    with open(copying, "w", encoding="ascii") as file:
+        file.write("#!/bin/sh\nexec cat\n")
+    os.chmod(copying, 0o755)
     subprocess.run([*perf(fixed), "archive", fixed], capture_output=True, text=True, cwd=context.scratch,
-                   env=dict(os.environ, PERF_BUILDID_DIR=buildid_dir(fixed)))
+                   env=dict(os.environ, PERF_BUILDID_DIR=buildid_dir(fixed), PATH=f"{os.path.dirname(copying)}:{os.environ['PATH']}"))
     archive = fixed + ".tar.bz2"
     expect(os.path.exists(archive), "perf archive wrote nothing")
     elsewhere = os.path.join(context.directory("archive-elsewhere"), "perf.data")
@@ -158,9 +176,8 @@ def test_perf_archive_carries_the_stand_ins(context):
 
 
 def test_perf_inject_keeps_what_was_fixed(context):
-    sample, path = recorded(context, "inject")
-    with sample:
-        fixed, _ = fix(context, path)
+    path = copy_of_recording(context, "inject")
+    fixed, _ = fix(context, path)
     injected = fixed + ".injected"
     os.symlink(buildid_dir(path), buildid_dir(injected))
     run_perf(fixed, "inject", "-b", "-i", fixed, "-o", injected)
@@ -168,7 +185,7 @@ def test_perf_inject_keeps_what_was_fixed(context):
 
 
 def test_perf_annotate_lists_managed_symbols(context):
-    sample, path = recorded(context, "annotate")
+    sample, path = recorded(context, "annotate", seconds=0.3)
     with sample:
         fixed, _ = fix(context, path)
         done = subprocess.run([*perf(fixed), "annotate", "-i", fixed, "--stdio2"], stdin=subprocess.DEVNULL,
@@ -205,7 +222,9 @@ def test_a_merged_map_serves_stock_perf_only_as_the_readme_says(context):
     for protected, environment in (("on", {}), ("off", {"DOTNET_EnableWriteXorExecute": "0"})):
         sample, path = recorded(context, f"merged-{protected}", environment=environment)
         with sample:
+            sample.go_on()
             context.mapgen.must("merge", sample.pid)
+            sample.stand_still()
             counts = managed_rows(path)
         context.figure(f"merged map, W^X {protected}: rows of assemblies named {counts['dll'][0]}, numbers {counts['dll'][1]}; "
                        f"of jitted code named {counts['jit'][0]}, numbers {counts['jit'][1]}")
@@ -216,7 +235,9 @@ def test_a_merged_map_serves_stock_perf_only_as_the_readme_says(context):
 def test_several_processes_in_one_file(context):
     path = os.path.join(context.directory("several"), "perf.data")
     with Sample(context.sdk()) as one, Sample(context.sdk(), {"DOTNET_EnableWriteXorExecute": "0"}) as other:
-        record(f"{one.pid},{other.pid}", path, 4)
+        record(f"{one.pid},{other.pid}", path)
+        one.stand_still()
+        other.stand_still()
         fixed, done = fix(context, path)
         expect(f"process {one.pid}" in done.stdout and f"process {other.pid}" in done.stdout, f"not both: {done.stdout}")
         check_named(fixed)
@@ -230,7 +251,7 @@ def test_a_native_program_that_is_called_exe_is_left_to_perf(context):
                    text=True, check=True)
     process = subprocess.Popen([program], stdin=subprocess.DEVNULL)
     try:
-        record(process.pid, path, 1)
+        record(process.pid, path, 0.2)
         _, alive = fix(context, path)
     finally:
         process.kill()
@@ -241,7 +262,7 @@ def test_a_native_program_that_is_called_exe_is_left_to_perf(context):
 
 
 def test_a_process_that_is_gone_has_precompiled_names_only(context):
-    sample, path = recorded(context, "gone", seconds=6)
+    sample, path = recorded(context, "gone", seconds=1.5)
     sample.end()
     fixed, done = fix(context, path, codes=(3,))
     expect("jitted code: no names" in done.stdout and "gone" in done.stdout, f"it does not say so: {done.stdout}")
@@ -276,6 +297,7 @@ def test_in_place_and_back(context):
             before = file.read()
         context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
         check_named(path)
+        sample.go_on()
         # A process that has jitted more since then gets a newer stand-in; one that stands still does not.
         context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path)
         check_named(path)
@@ -305,31 +327,30 @@ def test_data_recorded_over_what_was_fixed_goes_back_to_itself(context):
 
 
 def test_a_link_is_followed_and_what_is_no_file_is_left(context):
-    sample, path = recorded(context, "links")
-    with sample:
-        link, fifo = path + ".link", path + ".fifo"
-        os.symlink(path, link)
-        os.mkfifo(fifo)
-        done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "-o", fifo, path, codes=(1,))
-        expect("not a regular file" in done.stderr and stat.S_ISFIFO(os.lstat(fifo).st_mode), f"a FIFO was replaced: {done.stderr}")
-        with open(path, "rb") as file:
-            before = file.read()
-        context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", link)
-        check_named(path)
-        expect(os.path.islink(link), "the link was replaced")
-        expect(os.stat(path + ".undo").st_mode & 0o777 == os.stat(path).st_mode & 0o666, "others may read the undo record than the data")
-        with open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path, codes=(1,))
-        expect("another perf-fix" in done.stderr, f"two at once: {done.stderr}")
-        context.mapgen.must("perf-fix", "--undo", path)
-        with open(path, "rb") as file:
-            expect(file.read() == before, "--undo does not give the same bytes")
+    path = copy_of_recording(context, "links")
+    link, fifo = path + ".link", path + ".fifo"
+    os.symlink(path, link)
+    os.mkfifo(fifo)
+    done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "-o", fifo, path, codes=(1,))
+    expect("not a regular file" in done.stderr and stat.S_ISFIFO(os.lstat(fifo).st_mode), f"a FIFO was replaced: {done.stderr}")
+    with open(path, "rb") as file:
+        before = file.read()
+    context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", link)
+    check_named(path)
+    expect(os.path.islink(link), "the link was replaced")
+    expect(os.stat(path + ".undo").st_mode & 0o777 == os.stat(path).st_mode & 0o666, "others may read the undo record than the data")
+    with open(path, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        done = context.mapgen.must("perf-fix", "--buildid-dir", buildid_dir(path), "--in-place", path, codes=(1,))
+    expect("another perf-fix" in done.stderr, f"two at once: {done.stderr}")
+    context.mapgen.must("perf-fix", "--undo", path)
+    with open(path, "rb") as file:
+        expect(file.read() == before, "--undo does not give the same bytes")
 
 
 def test_nothing_is_left_of_a_fix_that_was_killed(context):
-    sample, path = recorded(context, "killed")
-    with sample, open(path, "rb") as file:
+    path = copy_of_recording(context, "killed")
+    with open(path, "rb") as file:
         data = file.read()
         directory = context.directory("killed-output")
         fixing = subprocess.Popen([context.mapgen.program, "perf-fix", "--buildid-dir", buildid_dir(path), "-o",
@@ -346,18 +367,17 @@ def test_nothing_is_left_of_a_fix_that_was_killed(context):
 
 
 def test_a_cut_recording_loses_nothing(context):
-    sample, path = recorded(context, "cut")
-    with sample:
-        with open(path, "rb") as file:
-            whole = file.read()
-        for size in (0, 1, 15, 16, 103, 104, 200, len(whole) // 3, len(whole) // 2 + 3, len(whole) - 1):
-            part = path + ".part"
-            with open(part, "wb") as file:
-                file.write(whole[:size])
-            done = context.mapgen.run("perf-fix", "--buildid-dir", buildid_dir(path), "-o", part + ".fixed", part)
-            expect(done.returncode in (0, 1, 3), f"{size} bytes: exit code {done.returncode}")
-            if done.returncode == 1:
-                expect(not os.path.exists(part + ".fixed"), "a failed run left an output")
-                continue
-            expect(os.path.getsize(part + ".fixed") == size, f"{size} bytes became {os.path.getsize(part + '.fixed')}")
-            os.unlink(part + ".fixed")
+    path = copy_of_recording(context, "cut")
+    with open(path, "rb") as file:
+        whole = file.read()
+    for size in (0, 1, 15, 16, 103, 104, 200, len(whole) // 3, len(whole) // 2 + 3, len(whole) - 1):
+        part = path + ".part"
+        with open(part, "wb") as file:
+            file.write(whole[:size])
+        done = context.mapgen.run("perf-fix", "--buildid-dir", buildid_dir(path), "-o", part + ".fixed", part)
+        expect(done.returncode in (0, 1, 3), f"{size} bytes: exit code {done.returncode}")
+        if done.returncode == 1:
+            expect(not os.path.exists(part + ".fixed"), "a failed run left an output")
+            continue
+        expect(os.path.getsize(part + ".fixed") == size, f"{size} bytes became {os.path.getsize(part + '.fixed')}")
+        os.unlink(part + ".fixed")

@@ -50,7 +50,7 @@ def test_perf_report_shows_lines_of_source(context):
     need("perf", "addr2line")
     path = os.path.join(context.directory("perf-lines"), "perf.data")
     with Sample(with_pdb(context)) as sample:
-        record(sample.pid, path, seconds=6)
+        record(sample.pid, path, seconds=1.5)
         sample.stand_still()
         fixed, _ = fix(context, path)
     rows = run_perf(fixed, "report", "-i", fixed, "--stdio", "--children", "-g", "none", "-s", "sym,srcline")
@@ -101,7 +101,7 @@ def check_dividing(context, kind, dso, *properties):
     expect(len(wanted) == 1, "the source has one line that divides")
     path = os.path.join(context.directory("perf-lines-" + kind), "perf.data")
     with Dividing("dividing-" + kind, *properties) as program:
-        record(program.pid, path)
+        record(program.pid, path, 0.5)
         fixed, _ = fix(context, path)
     symbol = hottest(fixed, dso, "::Divide(")
     rows = run_perf(fixed, "report", "-i", fixed, "--stdio", "--no-children", "-g", "none", "-s", "sym,srcline")

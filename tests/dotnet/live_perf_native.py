@@ -137,6 +137,7 @@ def test_functions_of_stripped_native_code_are_told_by_their_bounds(context):
     path = os.path.join(context.directory("native"), "perf.data")
     with Sample(context.sdk()) as sample:
         record(sample.pid, path)
+        sample.stand_still()
         natives = Natives(sample.pid)
         fixed, done = fix(context, path)
         expect(re.search(r"native code: \d+ functions of \d+ stripped files, \d+ by their bounds", done.stdout), done.stdout)
@@ -173,6 +174,7 @@ def test_functions_of_native_files_that_are_gone_or_replaced_are_told_by_their_b
             natives = Natives(sample.pid)
             change(program)
             record(sample.pid, path)
+            sample.stand_still()
             fixed, done = fix(context, path)
             expect(" 0 left" in done.stdout, done.stdout)
             check_native(context, path, fixed, natives)
@@ -209,7 +211,7 @@ def test_functions_of_programs_of_which_no_file_is_left_have_names(context):
         subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", program, *options], input=PROGRAM, text=True, check=True)
         with start(program) as process:
             try:
-                record(process.pid, path, 1)
+                record(process.pid, path, 0.3)
                 fixed, done = fix(context, path, "--native=all")
             finally:
                 process.kill()
@@ -227,6 +229,7 @@ def test_functions_of_a_single_file_application_s_runtime_are_told_by_their_boun
     path = os.path.join(context.directory("native-single-file"), "perf.data")
     with Sample(published) as sample:
         record(sample.pid, path)
+        sample.stand_still()
         natives, memory = Natives(sample.pid), Memory(sample.pid)
         fixed, _ = fix(context, path)
         check_native(context, path, fixed, natives)
@@ -242,7 +245,8 @@ def test_call_chains_by_dwarf_are_unwound_as_before(context):
     """perf looks for the unwind tables in the file that it has for the build-id."""
     path = os.path.join(context.directory("native-dwarf"), "perf.data")
     with Sample(context.sdk()) as sample:
-        record(sample.pid, path, 3, ("--call-graph", "dwarf,16384"))
+        record(sample.pid, path, 0.5, ("--call-graph", "dwarf,16384"))
+        sample.stand_still()
         fixed, _ = fix(context, path)
     before, after = frames_of_samples(path), frames_of_samples(fixed)
     context.figure(f"call chains by DWARF: {len(before)} samples, {sum(before)} lines before, {sum(after)} after")
@@ -300,7 +304,7 @@ def check_alone(context, build_id):
     path = library + ".data"
     process = working(library)
     try:
-        record(process.pid, path, 2)
+        record(process.pid, path, 0.5)
         fixed, done = fix(context, path)
         expect("--native=all" in done.stderr and in_library(fixed) == (0, 0), f"it was not asked for: {done.stderr}")
         alive, done = fix(context, path, "--native=all")
@@ -335,7 +339,7 @@ def test_several_processes_without_dotnet_have_one_line(context):
     path = library + ".data"
     processes = [working(library) for _ in range(3)]
     try:
-        record(",".join(str(process.pid) for process in processes), path, 2)
+        record(",".join(str(process.pid) for process in processes), path, 0.5)
         fixed, done = fix(context, path, "--native=all")
         counted = in_library(fixed)
         without_first = fix_without_files_of(context, processes[0].pid, path)
@@ -398,7 +402,7 @@ def test_a_stripped_program_of_go_has_its_names(context):
     path = program + ".data"
     process = subprocess.Popen([program], stdout=subprocess.DEVNULL)
     try:
-        record(process.pid, path, 3)
+        record(process.pid, path, 0.5)
         fixed, _ = fix(context, path, "--native=all")
     finally:
         process.kill()
@@ -422,7 +426,8 @@ def test_debug_files_that_perf_does_not_find_or_that_come_later_name_the_functio
     path = library + ".data"
 
     with Sample(context.sdk(), {"LD_PRELOAD": library}) as sample:
-        record(sample.pid, path)
+        record(sample.pid, path, 0.5)
+        sample.stand_still()
         expect(in_library(fix(context, path, "--native=none")[0]) == (0, 0), "it was not left to perf")
         named, bounds = in_library(fix(context, path)[0])
         expect(not named and bounds > 50, f"without its debug file: {named} names, {bounds} bounds")
@@ -446,7 +451,7 @@ def test_perf_fix_adds_the_program_whose_path_perf_does_not_record(context):
     output_of("gcc", "-O1", "-o", program, source)
     spinning = subprocess.Popen([program])
     try:
-        record(spinning.pid, path, seconds=2)
+        record(spinning.pid, path, seconds=0.5)
         fixed, done = fix(context, path)
     finally:
         spinning.kill()

@@ -266,7 +266,7 @@ def judge(shape, count, missing):
     expect(not missing, f"{len(missing)} methods of the rundown differ, first: {missing[:1]}")
 
 
-def run_shape(context, shape, seconds=5):
+def run_shape(context, shape, seconds=1):
     """One line of the table; raises Fail where a figure is missed."""
     published, why = shapes.publish(shape)
     if published is None:
