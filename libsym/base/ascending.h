@@ -14,10 +14,16 @@ static inline int ascending_compare(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static inline void ascending_sort(uint64_t *numbers, size_t count)
+/* Sorts by the leading 64 bits. */
+static inline void ascending_sort_items(void *items, size_t count, size_t item_bytes)
 {
 	if (count)
-		qsort(numbers, count, sizeof(*numbers), ascending_compare);
+		qsort(items, count, item_bytes, ascending_compare);
+}
+
+static inline void ascending_sort(uint64_t *numbers, size_t count)
+{
+	ascending_sort_items(numbers, count, sizeof(*numbers));
 }
 
 /*

@@ -133,13 +133,6 @@ static struct sym_error *read_relocations(struct plt_reading *reading, const GEl
 	return NULL;
 }
 
-static int compare_slots(const void *left, const void *right)
-{
-	const struct slot *a = left, *b = right;
-
-	return a->vaddr < b->vaddr ? -1 : a->vaddr > b->vaddr;
-}
-
 /* A static program has no .dynsym and only these relocations. */
 static bool may_fill_slots(const struct plt_reading *reading, const GElf_Shdr *section)
 {
@@ -171,17 +164,14 @@ static struct sym_error *read_slots(struct plt_reading *reading)
 	}
 	if (!error && reading->any_chooser)
 		error = elf_symbols_read_indirect(sections->object, &reading->plt->indirect);
-	if (reading->slot_count)
-		qsort(reading->slots, reading->slot_count, sizeof(*reading->slots), compare_slots);
+	ascending_sort_items(reading->slots, reading->slot_count, sizeof(*reading->slots));
 	return error;
 }
 
 static const struct slot *find_slot(const struct plt_reading *reading, uint64_t vaddr)
 {
-	struct slot key = { .vaddr = vaddr };
-
-	return reading->slot_count ? bsearch(&key, reading->slots, reading->slot_count, sizeof(key),
-					     compare_slots)
+	return reading->slot_count ? bsearch(&vaddr, reading->slots, reading->slot_count,
+					     sizeof(*reading->slots), ascending_compare)
 				   : NULL;
 }
 
@@ -330,20 +320,12 @@ static struct sym_error *read_entries(struct plt_reading *reading, const char *n
 					      : read_x86(reading, section, &code);
 }
 
-static int compare_entries(const void *left, const void *right)
-{
-	const struct plt_entry *a = left, *b = right;
-
-	return a->vaddr < b->vaddr ? -1 : a->vaddr > b->vaddr;
-}
-
 /* Sections of a malformed file can overlap. */
 static void make_disjoint(struct plt *plt)
 {
 	size_t kept = 0;
 
-	if (plt->count)
-		qsort(plt->items, plt->count, sizeof(*plt->items), compare_entries);
+	ascending_sort_items(plt->items, plt->count, sizeof(*plt->items));
 	for (size_t i = 0; i < plt->count; i++)
 		if (!kept || plt->items[i].vaddr - plt->items[kept - 1].vaddr >=
 				     plt->items[kept - 1].size_bytes)

@@ -6,6 +6,7 @@
 
 #include "libsym/base/ascending.h"
 #include "libsym/base/cleanup.h"
+#include "libsym/base/grow.h"
 #include "libsym/elf/elf_sections.h"
 #include "libsym/elf/function_bounds.h"
 #include "libsym/format/dotnet/pe_unwind.h"
@@ -36,41 +37,22 @@ struct elf_rows {
 	struct row_table tables[TABLES];
 };
 
-static int compare(const void *left, const void *right)
+static struct sym_error *read_table(struct row_table *table)
 {
-	const struct row_entry *a = left, *b = right;
-
-	return (a->start_vaddr > b->start_vaddr) - (a->start_vaddr < b->start_vaddr);
-}
-
-/* Counts the FDEs, or fills `entries` with them. */
-static size_t collect(const struct call_frame_section *section, struct row_entry *entries)
-{
+	const struct call_frame_section *section = &table->section;
 	struct call_frame_function function;
-	size_t offset = 0, count = 0;
+	size_t offset = 0, capacity = 0;
 
 	do {
 		if (!call_frame_read(section, offset, &function))
 			continue;
-		if (entries)
-			entries[count] = (struct row_entry){ function.start_vaddr,
-							     function.end_vaddr, offset };
-		count++;
-	} while (call_frame_next(section, offset, &offset) && count < LIMIT_INDEX_SYMBOLS);
-	return count;
-}
-
-static struct sym_error *sort_table(struct row_table *table)
-{
-	size_t count = collect(&table->section, NULL);
-
-	if (!count)
-		return NULL;
-	table->entries = reallocarray(NULL, count, sizeof(*table->entries));
-	if (!table->entries)
-		return &sym_error_no_memory;
-	table->count = collect(&table->section, table->entries);
-	qsort(table->entries, table->count, sizeof(*table->entries), compare);
+		if (!grow_items((void **)&table->entries, &capacity, table->count,
+				sizeof(*table->entries)))
+			return &sym_error_no_memory;
+		table->entries[table->count++] =
+			(struct row_entry){ function.start_vaddr, function.end_vaddr, offset };
+	} while (call_frame_next(section, offset, &offset) && table->count < LIMIT_INDEX_SYMBOLS);
+	ascending_sort_items(table->entries, table->count, sizeof(*table->entries));
 	return NULL;
 }
 
@@ -81,7 +63,7 @@ static struct sym_error *read_eh_frame(struct elf_rows *rows, const struct objec
 		object, &rows->sections, &table->section.records, &table->section.vaddr);
 
 	table->section.machine = rows->machine;
-	return error ? error : sort_table(table);
+	return error ? error : read_table(table);
 }
 
 static struct sym_error *read_debug_frame(struct elf_rows *rows)
@@ -96,7 +78,7 @@ static struct sym_error *read_debug_frame(struct elf_rows *rows)
 	error = elf_sections_bytes(&rows->sections, section, &table->section.records);
 	table->section.machine = rows->machine;
 	table->section.is_debug_frame = true;
-	return error ? error : sort_table(table);
+	return error ? error : read_table(table);
 }
 
 /* The machine of the file, by its ELF header. */

@@ -98,20 +98,11 @@ static struct sym_error *read_header(const struct core_reading *reading, struct 
 	return NULL;
 }
 
-static int compare_segments(const void *left, const void *right)
-{
-	const struct elf_core_segment *a = left, *b = right;
-
-	return a->address < b->address ? -1 : a->address > b->address;
-}
-
 static void drop_overlapping_segments(struct elf_core *core)
 {
 	size_t kept = 0;
 
-	if (core->segment_count)
-		qsort(core->segments, core->segment_count, sizeof(*core->segments),
-		      compare_segments);
+	ascending_sort_items(core->segments, core->segment_count, sizeof(*core->segments));
 	for (size_t i = 0; i < core->segment_count; i++) {
 		const struct elf_core_segment *last = kept ? &core->segments[kept - 1] : NULL;
 
@@ -183,19 +174,11 @@ static struct sym_error *read_segments(struct core_reading *reading, const struc
 
 /* ---- notes -------------------------------------------------------------------- */
 
-static int compare_files(const void *left, const void *right)
-{
-	const struct elf_core_file *a = left, *b = right;
-
-	return a->start_address < b->start_address ? -1 : a->start_address > b->start_address;
-}
-
 static void drop_overlapping_files(struct elf_core *core)
 {
 	size_t kept = 0;
 
-	if (core->file_count)
-		qsort(core->files, core->file_count, sizeof(*core->files), compare_files);
+	ascending_sort_items(core->files, core->file_count, sizeof(*core->files));
 	for (size_t i = 0; i < core->file_count; i++) {
 		const struct elf_core_file *file = &core->files[i];
 

@@ -208,13 +208,6 @@ static bool read_header(struct reader section, uint64_t offset, struct machine *
 	return reader_ok(&section) && machine->line_range && machine->opcode_base;
 }
 
-static int compare_sequences(const void *left, const void *right)
-{
-	const struct line_sequence *a = left, *b = right;
-
-	return a->start < b->start ? -1 : a->start > b->start;
-}
-
 void line_program_read(struct reader section, uint64_t offset, struct line_program *ret)
 {
 	struct line_program program = { 0 };
@@ -224,9 +217,7 @@ void line_program_read(struct reader section, uint64_t offset, struct line_progr
 		line_program_deinit(&program);
 		return;
 	}
-	if (program.sequence_count)
-		qsort(program.sequences, program.sequence_count, sizeof(*program.sequences),
-		      compare_sequences);
+	ascending_sort_items(program.sequences, program.sequence_count, sizeof(*program.sequences));
 	*ret = program;
 }
 
