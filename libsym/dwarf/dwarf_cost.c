@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "libsym/dwarf/dwarf_cost.h"
 
-#include <dwarf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -97,23 +96,15 @@ bool dwarf_cost_may_read(struct dwarf_cost *cost, uint64_t unit_bytes, uint64_t 
 }
 
 /* Estimates by the size of the unit's line program, or of the whole section if that is unknown. */
-bool dwarf_cost_may_line(struct dwarf_cost *cost, Dwarf_Die *unit, struct reader section)
+bool dwarf_cost_may_line(const struct dwarf_cost *cost, uint64_t offset, struct reader section)
 {
 	uint64_t bytes = section.size_bytes;
-	Dwarf_Attribute attribute;
-	Dwarf_Word offset;
+	uint32_t length;
 
-	if (!cost->charge.account || !bytes)
-		return true;
-	if (dwarf_attr(unit, DW_AT_stmt_list, &attribute) &&
-	    !dwarf_formudata(&attribute, &offset)) {
-		uint32_t length;
-
-		reader_seek(&section, (size_t)offset);
-		length = reader_u32(&section);
-		if (reader_ok(&section) && length < bytes)
-			bytes = length;
-	}
+	reader_seek(&section, (size_t)offset);
+	length = reader_u32(&section);
+	if (reader_ok(&section) && length < bytes)
+		bytes = length;
 	return is_affordable(cost, bytes, LINE_TIMES);
 }
 

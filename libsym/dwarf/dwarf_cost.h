@@ -46,8 +46,8 @@ bool dwarf_cost_charge_unit(struct dwarf_cost *cost);
 bool dwarf_cost_may_abbreviate(struct dwarf_cost *cost, Elf *elf);
 /* The entries of a unit of `unit_bytes`, for which libdw needs `times` as much. */
 bool dwarf_cost_may_read(struct dwarf_cost *cost, uint64_t unit_bytes, uint64_t times);
-/* The lines of a unit, which are in `section`. */
-bool dwarf_cost_may_line(struct dwarf_cost *cost, Dwarf_Die *unit, struct reader section);
+/* The lines of a unit, which begin at `offset` of `section`. */
+bool dwarf_cost_may_line(const struct dwarf_cost *cost, uint64_t offset, struct reader section);
 
 /* Memory and time that a child may still use. */
 struct dwarf_room dwarf_cost_room(const struct dwarf_cost *cost);

@@ -46,8 +46,7 @@ struct unit {
 	bool has_partial_ranges;
 	uint64_t own_start, own_end; /* for such a unit, its own range */
 	struct dwarf_scopes scopes;
-	bool has_lines;         /* we read them, because some belong to removed code */
-	bool lines_are_checked; /* has_lines is decided */
+	bool has_lines; /* they were read */
 	struct line_program lines;
 };
 
@@ -331,70 +330,40 @@ static struct dwarf_scope *named_scope(struct dwarf_info *info, struct unit *uni
 	return scope;
 }
 
-/* libdw puts all lines of a unit into one table. Lines of code that the linker removed start at 0
- * and would mix with those of existing code. */
+/* libdw keeps the lines of removed code, which start at 0 and would mix with those of existing
+ * code. */
 static void read_lines(struct dwarf_info *info, struct unit *unit)
 {
 	Elf_Data *section = dwarf_files_section(info->elf, "line");
 	Dwarf_Attribute attribute;
-	Dwarf_Lines *lines;
 	Dwarf_Word offset;
-	Dwarf_Addr first;
-	size_t count;
+	struct reader bytes;
 
-	unit->lines_are_checked = true;
-	if (section && !dwarf_cost_may_line(
-			       &info->cost, &unit->die,
-			       object_file_reader(info->object, section->d_buf, section->d_size))) {
-		/* The unit then has no lines, and libdw does not read them. */
-		unit->has_lines = true;
-		return;
-	}
-	if (!section || dwarf_getsrclines(&unit->die, &lines, &count) || !count ||
-	    dwarf_lineaddr(dwarf_onesrcline(lines, 0), &first) || first ||
-	    !dwarf_attr(&unit->die, DW_AT_stmt_list, &attribute) ||
+	unit->has_lines = true;
+	if (!section || !dwarf_attr(&unit->die, DW_AT_stmt_list, &attribute) ||
 	    dwarf_formudata(&attribute, &offset))
 		return;
-	/* No line is better than a wrong one. */
-	unit->has_lines = true;
-	line_program_read(object_file_reader(info->object, section->d_buf, section->d_size), offset,
-			  &unit->lines);
+	bytes = object_file_reader(info->object, section->d_buf, section->d_size);
+	if (dwarf_cost_may_line(&info->cost, offset, bytes))
+		line_program_read(bytes, offset, &unit->lines);
 }
 
-static bool find_own_line(struct dwarf_info *info, struct unit *unit, uint64_t vaddr,
-			  struct dwarf_line *ret)
+static bool find_line(struct dwarf_info *info, struct unit *unit, uint64_t vaddr,
+		      struct dwarf_line *ret)
 {
-	const struct line_row *row = line_program_find(&unit->lines, vaddr);
+	const struct line_row *row;
 	Dwarf_Files *files;
 	size_t count;
 
+	if (!unit->has_lines)
+		read_lines(info, unit);
+	row = line_program_find(&unit->lines, vaddr);
 	if (!row || dwarf_getsrcfiles(&unit->die, &files, &count) || row->file >= count)
 		return false;
 	ret->file = dwarf_names_path(&info->names, &unit->die,
 				     dwarf_filesrc(files, row->file, NULL, NULL));
 	ret->line = row->line;
 	ret->column = row->column;
-	return ret->file != NULL;
-}
-
-static bool find_line(struct dwarf_info *info, struct unit *unit, uint64_t vaddr,
-		      struct dwarf_line *ret)
-{
-	int number = 0, column = 0;
-	Dwarf_Line *line;
-
-	if (!unit->lines_are_checked)
-		read_lines(info, unit);
-	if (unit->has_lines)
-		return find_own_line(info, unit, vaddr, ret);
-	line = dwarf_getsrc_die(&unit->die, vaddr);
-	if (!line)
-		return false;
-	ret->file = dwarf_names_path(&info->names, &unit->die, dwarf_linesrc(line, NULL, NULL));
-	if (!dwarf_lineno(line, &number) && number > 0)
-		ret->line = (uint32_t)number;
-	if (!dwarf_linecol(line, &column) && column > 0)
-		ret->column = (uint32_t)column;
 	return ret->file != NULL;
 }
 

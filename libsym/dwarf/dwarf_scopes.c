@@ -13,6 +13,7 @@
  */
 #include "libsym/dwarf/dwarf_scopes.h"
 #include "libsym/base/ascending.h"
+#include "libsym/base/grow.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -51,41 +52,12 @@ static bool add_range(struct walk *walk, uint32_t scope, uint64_t start, uint64_
 
 	if (scopes->range_count >= walk->max_ranges)
 		return false;
-	if (scopes->range_count == scopes->range_capacity) {
-		uint32_t capacity = scopes->range_capacity ? scopes->range_capacity * 2 : 256;
-		struct dwarf_range *ranges = NULL;
-
-		if (capacity <= 2 * MAX_RANGES)
-			ranges = reallocarray(scopes->ranges, capacity, sizeof(*ranges));
-		if (!ranges) {
-			walk->no_memory = true;
-			return false;
-		}
-		scopes->ranges = ranges;
-		scopes->range_capacity = capacity;
-	}
+	walk->no_memory |= !grow_items((void **)&scopes->ranges, &scopes->range_capacity,
+				       scopes->range_count, sizeof(*scopes->ranges));
+	if (walk->no_memory)
+		return false;
 	scopes->ranges[scopes->range_count++] =
 		(struct dwarf_range){ .start = start, .end = end, .scope = scope };
-	return true;
-}
-
-static bool make_room(struct walk *walk)
-{
-	struct dwarf_scopes *scopes = walk->scopes;
-
-	if (scopes->count == scopes->capacity) {
-		uint32_t capacity = scopes->capacity ? scopes->capacity * 2 : 128;
-		struct dwarf_scope *items = NULL;
-
-		if (capacity <= MAX_RANGES)
-			items = reallocarray(scopes->items, capacity, sizeof(*items));
-		if (!items) {
-			walk->no_memory = true;
-			return false;
-		}
-		scopes->items = items;
-		scopes->capacity = capacity;
-	}
 	return true;
 }
 
@@ -99,7 +71,9 @@ static uint32_t add_scope(struct walk *walk, Dwarf_Die *die, uint32_t parent, bo
 	bool was_any = false;
 	uint64_t start, end;
 
-	if (!make_room(walk))
+	walk->no_memory |= !grow_items((void **)&scopes->items, &scopes->capacity, scopes->count,
+				       sizeof(*scopes->items));
+	if (walk->no_memory)
 		return parent;
 	while (dwarf_range_walk_next(&ranges, &start, &end)) {
 		was_any |= start < end;

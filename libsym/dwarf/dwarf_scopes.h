@@ -37,9 +37,9 @@ struct dwarf_range {
 
 struct dwarf_scopes {
 	struct dwarf_scope *items;
-	uint32_t count, capacity;
 	struct dwarf_range *ranges; /* by start; longer ones first */
-	uint32_t range_count, range_capacity;
+	uint32_t count, range_count;
+	size_t capacity, range_capacity;
 };
 
 /*

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 
 #include "libsym/base/ascending.h"
+#include "libsym/base/grow.h"
 #include "libsym/base/leb.h"
 
 enum {
-	MAX_ROWS = 1 << 26,
-	FIRST_CAPACITY = 256
+	MAX_ROWS = 1 << 26
 };
 
 struct machine {
@@ -36,26 +36,12 @@ void line_program_deinit(struct line_program *program)
 	*program = (struct line_program){ 0 };
 }
 
-static bool grow_array(void **items, uint32_t count, uint32_t *capacity, size_t item_bytes)
-{
-	uint32_t wanted = *capacity ? *capacity * 2 : FIRST_CAPACITY;
-	void *more;
-
-	if (count < *capacity)
-		return true;
-	more = wanted <= MAX_ROWS ? reallocarray(*items, wanted, item_bytes) : NULL;
-	if (!more)
-		return false;
-	*items = more;
-	*capacity = wanted;
-	return true;
-}
-
 static bool add_row(struct machine *machine)
 {
 	struct line_program *program = machine->program;
 
-	if (!grow_array((void **)&program->rows, program->row_count, &program->row_capacity,
+	if (program->row_count == MAX_ROWS ||
+	    !grow_items((void **)&program->rows, &program->row_capacity, program->row_count,
 			sizeof(*program->rows)))
 		return false;
 	program->rows[program->row_count++] = machine->row;
@@ -71,8 +57,8 @@ static bool end_sequence(struct machine *machine)
 	if (!start || machine->row.vaddr <= start) {
 		program->row_count = machine->first;
 	} else {
-		if (!grow_array((void **)&program->sequences, program->sequence_count,
-				&program->sequence_capacity, sizeof(*program->sequences)))
+		if (!grow_items((void **)&program->sequences, &program->sequence_capacity,
+				program->sequence_count, sizeof(*program->sequences)))
 			return false;
 		program->sequences[program->sequence_count++] = (struct line_sequence){
 			.start = start,

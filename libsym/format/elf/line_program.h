@@ -29,8 +29,8 @@ struct line_sequence {
 struct line_program {
 	struct line_row *rows;
 	struct line_sequence *sequences; /* ascending by start */
-	uint32_t row_count, row_capacity;
-	uint32_t sequence_count, sequence_capacity;
+	uint32_t row_count, sequence_count;
+	size_t row_capacity, sequence_capacity;
 };
 
 /* Runs the program at `offset` of .debug_line, without sequences that start at 0. `ret` is zeroed
