@@ -20,8 +20,7 @@
 #include "libsym/index/index_sort.h"
 
 enum {
-	MANY_SECTIONS = 256, /* more than a linked file has */
-	ENTRIES_AT_ONCE = 64
+	MANY_SECTIONS = 256 /* more than a linked file has */
 };
 
 void elf_symbols_deinit(struct elf_symbols *symbols)
@@ -318,7 +317,6 @@ static const GElf_Shdr *find_versions(const struct elf_sections *sections, const
 /* A symbol table and its related sections, while it is read. */
 struct table {
 	struct reader entries, strings;
-	bool has_long_names;                 /* or a name without an end */
 	struct reader versions;              /* empty: none that can be read */
 	const GElf_Shdr *descriptor_section; /* .opd; NULL: none that can be read */
 	struct reader descriptors;
@@ -330,9 +328,7 @@ enum {
 	SHORT_NAME_BYTES = 1024,
 	/* Limit of the total length of long names, per byte of the string table. A linker stores a
 	 * shared name once. */
-	LONG_NAMES_SHARE = 4,
-	/* A larger string table is not searched for long names: it may be a hole in the file. */
-	SEARCHED_BYTES = 64 << 20
+	LONG_NAMES_SHARE = 4
 };
 
 /*
@@ -371,16 +367,6 @@ static void follow_descriptor(const struct elf_sections *sections, const struct 
 	symbol->st_value = reader_u64(&entry);
 }
 
-/* NULL if there is no name. The name is read only if the table has long names. */
-static const char *name_at(struct table *table, uint32_t offset)
-{
-	const char *name = (const char *)table->strings.data + offset;
-
-	if (table->has_long_names)
-		return name_in(table, offset);
-	return offset < table->strings.size_bytes && *name ? name : NULL;
-}
-
 static void add_symbol(const struct elf_sections *sections, struct table *table,
 		       struct elf_symbols *ret)
 {
@@ -393,7 +379,7 @@ static void add_symbol(const struct elf_sections *sections, struct table *table,
 		return;
 	/* Most symbols of .dynsym are imports, whose names need not be read. */
 	if (!code_section(sections, &symbol) ||
-	    !make_symbol(sections, &symbol, name_at(table, symbol.st_name), item))
+	    !make_symbol(sections, &symbol, name_in(table, symbol.st_name), item))
 		return;
 	if (version & HIDDEN_VERSION)
 		item->traits |= RANK_OLD_VERSION;
@@ -424,21 +410,6 @@ static struct sym_error *open_descriptors(struct elf_sections *sections, struct 
 	return open_if_there(sections, ret->descriptor_section, &ret->descriptors);
 }
 
-static bool has_long_names(const struct reader *strings)
-{
-	const uint8_t *next = strings->data, *end = next + strings->size_bytes, *name;
-
-	if (strings->size_bytes > SEARCHED_BYTES)
-		return true;
-	for (name = next; next < end; name = next) {
-		next = memchr(name, 0, (size_t)(end - name));
-		if (!next || (size_t)(next - name) > SHORT_NAME_BYTES)
-			return true;
-		next++;
-	}
-	return false;
-}
-
 static struct sym_error *open_table(struct elf_sections *sections, const GElf_Shdr *section,
 				    struct table *ret)
 {
@@ -447,8 +418,6 @@ static struct sym_error *open_table(struct elf_sections *sections, const GElf_Sh
 	if (!error)
 		error = elf_sections_bytes(sections, &sections->items[section->sh_link],
 					   &ret->strings);
-	if (!error)
-		ret->has_long_names = has_long_names(&ret->strings);
 	ret->long_bytes = LONG_NAMES_SHARE * (uint64_t)ret->strings.size_bytes;
 	/* If the versions cannot be read, only the preference among names suffers. */
 	if (!error)
@@ -543,35 +512,22 @@ static void drop_repeated(struct elf_symbols *symbols)
 
 /* Is there a function that is local to one source file, or hidden? strip -x leaves none. Returns
  * true if the table cannot be read; the full read then reports that. */
-static bool has_local_function(const struct elf_sections *sections, const GElf_Shdr *table)
+static bool has_local_function(struct elf_sections *sections, const GElf_Shdr *table)
 {
-	size_t entry_bytes = sections->object->is_64bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
-	uint64_t count = table->sh_size / entry_bytes, step;
-	uint8_t room[ENTRIES_AT_ONCE * sizeof(Elf64_Sym)];
+	bool wide = sections->object->is_64bit;
+	struct reader entries;
+	struct sym_error *error = elf_sections_bytes(sections, table, &entries);
 
-	/* Local symbols come first; number 0 is one of them. */
-	if (!table->sh_info)
+	sym_error_destroy(error);
+	if (error || !table->sh_info)
 		return true;
-	if (table->sh_info < count)
-		count = table->sh_info;
-	for (uint64_t first = 1; first < count; first += step) {
-		struct reader entries = object_file_reader(sections->object, room, sizeof(room));
-		struct sym_error *error;
+	/* Local symbols come first. */
+	for (uint32_t i = 0; i < table->sh_info && reader_left(&entries); i++) {
+		GElf_Sym symbol = read_symbol(&entries, wide);
 
-		step = count - first < ENTRIES_AT_ONCE ? count - first : ENTRIES_AT_ONCE;
-		error = sparse_file_read_at(&sections->view, sections->object->path, room,
-					    (size_t)step * entry_bytes,
-					    table->sh_offset + first * entry_bytes);
-		sym_error_destroy(error);
-		if (error)
+		if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC &&
+		    GELF_ST_BIND(symbol.st_info) == STB_LOCAL)
 			return true;
-		for (uint64_t i = 0; i < step; i++) {
-			GElf_Sym symbol = read_symbol(&entries, sections->object->is_64bit);
-
-			if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC &&
-			    GELF_ST_BIND(symbol.st_info) == STB_LOCAL)
-				return true;
-		}
 	}
 	return false;
 }
@@ -581,7 +537,7 @@ static bool has_local_function(const struct elf_sections *sections, const GElf_S
  * functions. A complete one is at least as large as .dynsym and has at least the local functions of
  * crtbegin.o.
  */
-static const GElf_Shdr *find_full_table(const struct elf_sections *sections)
+static const GElf_Shdr *find_full_table(struct elf_sections *sections)
 {
 	const GElf_Shdr *table = elf_sections_find(sections, SHT_SYMTAB);
 	const GElf_Shdr *exports = elf_sections_find(sections, SHT_DYNSYM);
