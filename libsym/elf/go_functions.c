@@ -21,7 +21,6 @@ struct go_functions {
 	struct sparse_file view; /* names point into it */
 	struct go_table_place place;
 	struct gopclntab table; /* function_count 0: no table */
-	uint32_t *sizes;        /* sizes that were computed, plus 1; NULL if none was */
 	bool has_function_data;
 	uint64_t function_data; /* vaddr; 0: unknown */
 };
@@ -31,7 +30,6 @@ static void go_functions_destroy(struct go_functions *functions)
 	if (!functions)
 		return;
 	sparse_file_deinit(&functions->view);
-	free(functions->sizes);
 	pthread_mutex_destroy(&functions->lock);
 	free(functions);
 }
@@ -143,24 +141,6 @@ bool go_functions_at(struct go_functions *functions, uint64_t number, uint64_t l
 	return found;
 }
 
-/* Requires the lock. Measuring is most of a look-up, so sizes are cached if there is memory. */
-static uint64_t size_of(struct go_functions *functions, uint64_t number,
-			const struct gopclntab_function *function)
-{
-	uint64_t size_bytes;
-
-	if (!functions->sizes)
-		functions->sizes =
-			calloc(functions->table.function_count, sizeof(*functions->sizes));
-	if (functions->sizes && functions->sizes[number])
-		return functions->sizes[number] - 1;
-	size_bytes = gopclntab_measure(&functions->table, function);
-	/* A size of 0 may mean that a page could not be read this time. */
-	if (functions->sizes && size_bytes && size_bytes < UINT32_MAX)
-		functions->sizes[number] = (uint32_t)size_bytes + 1;
-	return size_bytes;
-}
-
 /* Requires the lock. */
 static bool find_locked(struct go_functions *functions, uint64_t vaddr,
 			struct gopclntab_function *ret)
@@ -170,7 +150,7 @@ static bool find_locked(struct go_functions *functions, uint64_t vaddr,
 
 	if (number == GOPCLNTAB_NONE || !gopclntab_record(&functions->table, number, ret))
 		return false;
-	ret->size_bytes = size_of(functions, number, ret);
+	ret->size_bytes = gopclntab_measure(&functions->table, ret);
 	return vaddr >= ret->vaddr && vaddr - ret->vaddr < ret->size_bytes;
 }
 
