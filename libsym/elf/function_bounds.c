@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads all FDEs of .eh_frame (eh_frame.h), cuts each at the end of its segment, sorts them, and
- * removes overlaps (add_disjoint()). The result has 8 bytes per function: the distance to the first
- * function and the size. Look-ups are binary searches.
+ * removes overlaps (make_disjoint()). Look-ups are binary searches.
  */
 #include "libsym/elf/function_bounds.h"
 
@@ -13,8 +12,6 @@
 #include "libsym/base/grow.h"
 #include "libsym/base/lazy.h"
 #include "libsym/elf/elf_sections.h"
-#include "libsym/format/elf/eh_frame.h"
-#include "libsym/index/index_sort.h"
 #include "libsym/limits.h"
 
 static void function_bounds_destroy(struct function_bounds *functions)
@@ -73,15 +70,11 @@ static bool clip_to_segment(const struct object_file *object, struct eh_frame_fu
 }
 
 /* The functions in file order. */
-struct collected {
-	struct eh_frame_function *items;
-	size_t count, capacity;
-};
-
 static struct sym_error *collect_functions(const struct object_file *object, struct eh_frame frame,
-					   struct collected *ret)
+					   struct function_bounds *ret)
 {
 	struct eh_frame_function function;
+	size_t capacity = 0;
 
 	while (eh_frame_next(&frame, &function)) {
 		if (!clip_to_segment(object, &function))
@@ -90,8 +83,7 @@ static struct sym_error *collect_functions(const struct object_file *object, str
 			return sym_error_create(SYM_ERROR_LIMIT,
 						"more than %zu functions (LIMIT_INDEX_SYMBOLS)",
 						LIMIT_INDEX_SYMBOLS);
-		if (!grow_items((void **)&ret->items, &ret->capacity, ret->count,
-				sizeof(*ret->items)))
+		if (!grow_items((void **)&ret->items, &capacity, ret->count, sizeof(*ret->items)))
 			return &sym_error_no_memory;
 		ret->items[ret->count++] = function;
 	}
@@ -101,47 +93,25 @@ static struct sym_error *collect_functions(const struct object_file *object, str
 /*
  * If two functions have one start, the longer counts. A function that overlaps the next one is cut.
  */
-static void add_disjoint(struct function_bounds *functions,
-			 const struct eh_frame_function *function)
+static void make_disjoint(struct function_bounds *functions)
 {
-	struct function_extent *last =
-		functions->count ? &functions->items[functions->count - 1] : NULL;
-	uint64_t distance = function->vaddr - functions->base;
-	struct function_extent extent = { (uint32_t)distance, (uint32_t)function->size_bytes };
+	size_t kept = 0;
 
-	if (distance > UINT32_MAX || function->size_bytes > UINT32_MAX)
-		return;
-	if (last && last->distance == extent.distance) {
-		if (last->size_bytes < extent.size_bytes)
-			last->size_bytes = extent.size_bytes;
-		return;
+	ascending_sort_items(functions->items, functions->count, sizeof(*functions->items));
+	for (size_t i = 0; i < functions->count; i++) {
+		struct eh_frame_function *last = kept ? &functions->items[kept - 1] : NULL;
+		struct eh_frame_function next = functions->items[i];
+
+		if (last && last->vaddr == next.vaddr) {
+			if (last->size_bytes < next.size_bytes)
+				last->size_bytes = next.size_bytes;
+			continue;
+		}
+		if (last && last->size_bytes > next.vaddr - last->vaddr)
+			last->size_bytes = next.vaddr - last->vaddr;
+		functions->items[kept++] = next;
 	}
-	if (last && last->size_bytes > extent.distance - last->distance)
-		last->size_bytes = extent.distance - last->distance;
-	functions->items[functions->count++] = extent;
-}
-
-static struct sym_error *read_records(const struct object_file *object, struct reader records,
-				      uint64_t vaddr, struct function_bounds *functions)
-{
-	struct eh_frame frame = eh_frame_over(records, vaddr, object->is_64bit);
-	struct collected collected = { 0 };
-	struct sym_error *error = collect_functions(object, frame, &collected);
-	uint32_t *order AUTO_FREE = NULL;
-
-	if (!error && collected.count) {
-		order = index_sort(&collected.items->vaddr, sizeof(*collected.items),
-				   collected.count);
-		functions->items = reallocarray(NULL, collected.count, sizeof(*functions->items));
-		if (!order || !functions->items)
-			error = &sym_error_no_memory;
-	}
-	if (!error && collected.count)
-		functions->base = collected.items[order[0]].vaddr;
-	for (size_t i = 0; !error && i < collected.count; i++)
-		add_disjoint(functions, &collected.items[order[i]]);
-	free(collected.items);
-	return error;
+	functions->count = kept;
 }
 
 static struct sym_error *read_functions(const struct object_file *object,
@@ -155,7 +125,10 @@ static struct sym_error *read_functions(const struct object_file *object,
 	if (!error)
 		error = function_bounds_records(object, &sections, &records, &vaddr);
 	if (!error)
-		error = read_records(object, records, vaddr, functions);
+		error = collect_functions(object, eh_frame_over(records, vaddr, object->is_64bit),
+					  functions);
+	if (!error)
+		make_disjoint(functions);
 	return error;
 }
 
@@ -181,33 +154,27 @@ const struct function_bounds *function_bounds_of(struct object_file *object)
 	return lazy_get(&object->functions, make_functions, destroy_functions, object);
 }
 
-/* Number of functions that start at or before `vaddr`. */
 static size_t count_up_to(const struct function_bounds *functions, uint64_t vaddr)
 {
-	if (vaddr < functions->base)
-		return 0;
-	vaddr -= functions->base;
-	return ASCENDING_COUNT(functions->count, i, functions->items[i].distance <= vaddr);
+	return ascending_items_up_to(functions->items, functions->count, sizeof(*functions->items),
+				     vaddr);
 }
 
 size_t function_bounds_find(const struct function_bounds *functions, uint64_t vaddr)
 {
-	size_t count = count_up_to(functions, vaddr);
-	const struct function_extent *found;
+	size_t last = count_up_to(functions, vaddr) - 1;
 
-	if (!count)
-		return FUNCTION_BOUNDS_NONE;
-	found = &functions->items[count - 1];
-	return vaddr - functions->base - found->distance < found->size_bytes ? count - 1
-									     : FUNCTION_BOUNDS_NONE;
+	return last != FUNCTION_BOUNDS_NONE &&
+			       vaddr - functions->items[last].vaddr < functions->items[last].size_bytes
+		       ? last
+		       : FUNCTION_BOUNDS_NONE;
 }
 
 uint64_t function_bounds_next_after(const struct function_bounds *functions, uint64_t vaddr)
 {
 	size_t count = count_up_to(functions, vaddr);
 
-	return count < functions->count ? functions->base + functions->items[count].distance
-					: UINT64_MAX;
+	return count < functions->count ? functions->items[count].vaddr : UINT64_MAX;
 }
 
 uint64_t function_bounds_own_end(const struct function_bounds *functions, uint64_t vaddr,
@@ -217,8 +184,7 @@ uint64_t function_bounds_own_end(const struct function_bounds *functions, uint64
 	uint64_t next = function_bounds_next_after(functions, vaddr);
 
 	if (covering != FUNCTION_BOUNDS_NONE)
-		return functions->base + functions->items[covering].distance +
-		       functions->items[covering].size_bytes;
+		return functions->items[covering].vaddr + functions->items[covering].size_bytes;
 	if (limit < next)
 		next = limit;
 	return next - vaddr <= FUNCTION_BOUNDS_NEAR_BYTES ? next : vaddr + 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the functions of an ELF file start and end, with or without names: from .eh_frame, found by
- * its section or by PT_GNU_EH_FRAME. Sorted, disjoint, inside executable segments, 8 bytes each. A
- * function that the compiler split has one entry per part.
+ * its section or by PT_GNU_EH_FRAME. Sorted, disjoint, inside executable segments. A function that
+ * the compiler split has one entry per part.
  */
 #ifndef LIBSYM_ELF_FUNCTION_BOUNDS_H
 #define LIBSYM_ELF_FUNCTION_BOUNDS_H
@@ -12,11 +12,7 @@
 
 #include "libsym/error.h"
 #include "libsym/file/object_file.h"
-
-struct function_extent {
-	uint32_t distance; /* from `base` to its first byte */
-	uint32_t size_bytes;
-};
+#include "libsym/format/elf/eh_frame.h"
 
 struct elf_sections;
 
@@ -27,8 +23,7 @@ struct sym_error *function_bounds_records(const struct object_file *object,
 					  uint64_t *vaddr_ret) __attribute__((warn_unused_result));
 
 struct function_bounds {
-	uint64_t base; /* vaddr of the first function */
-	struct function_extent *items;
+	struct eh_frame_function *items;
 	size_t count;
 };
 
@@ -40,8 +35,8 @@ enum {
 
 /*
  * The functions of an object, read once and owned by it. Empty if there is no readable .eh_frame. A
- * malformed record ends the list; the records before it count. Code more than 4 GiB after the first
- * function is dropped. Returns NULL only if out of memory; the next call then tries again.
+ * malformed record ends the list; the records before it count. Returns NULL only if out of memory;
+ * the next call then tries again.
  */
 const struct function_bounds *function_bounds_of(struct object_file *object);
 

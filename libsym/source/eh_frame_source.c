@@ -152,7 +152,7 @@ static enum source_outcome eh_frame_source_find(void *source, uint64_t position,
 	number = function_bounds_find(bounds->functions, position);
 	if (number == FUNCTION_BOUNDS_NONE)
 		return SOURCE_MISS;
-	vaddr = bounds->functions->base + bounds->functions->items[number].distance;
+	vaddr = bounds->functions->items[number].vaddr;
 	text = text_of(own, bounds, number, vaddr);
 	if (!text)
 		return SOURCE_SHORT;
@@ -175,7 +175,7 @@ static struct sym_error *eh_frame_source_list(void *source, const struct source_
 	if (sink->unnamed && !bounds)
 		return &sym_error_no_memory;
 	for (size_t i = 0; bounds && i < bounds->functions->count; i++) {
-		uint64_t vaddr = bounds->functions->base + bounds->functions->items[i].distance;
+		uint64_t vaddr = bounds->functions->items[i].vaddr;
 		struct sym_symbol symbol = {
 			.start = sink->base + vaddr,
 			.size_bytes = bounds->functions->items[i].size_bytes,
