@@ -76,77 +76,28 @@ static uint32_t read_index_entry(struct reader *reader, size_t position, uint64_
 	}
 }
 
-struct array_walk {
+struct array {
 	struct reader reader;
 	uint32_t count;
-	native_format_visit *visit;
-	void *context;
+	unsigned int width;
+	size_t base;
 };
 
-static bool visit_element(struct array_walk *walk, uint32_t index, size_t position)
+static bool open_array(const struct reader *reader, size_t position, struct array *ret)
 {
-	struct reader element = walk->reader;
-
-	/* The last block can be padded with elements that do not exist. */
-	if (index >= walk->count)
-		return true;
-	reader_seek(&element, position);
-	return reader_ok(&element) && walk->visit(walk->context, index, element);
-}
-
-/* The depth is at most four, one level per bit. */
-static bool walk_trie(struct array_walk *walk, size_t position, unsigned int bit, uint32_t index)
-{
-	struct reader node = walk->reader;
-	uint32_t value;
-
-	if (!bit)
-		return visit_element(walk, index, position);
-	reader_seek(&node, position);
-	value = native_format_unsigned(&node);
-	if (!reader_ok(&node))
-		return false;
-	if (!(value & 3)) {
-		uint32_t leaf = value >> 2;
-
-		/* A leaf that contradicts its index stands for an empty block. */
-		if (leaf > 15 || (leaf & ~(2 * bit - 1)) != (index & 15))
-			return true;
-		return visit_element(walk, (index & ~(uint32_t)15) | leaf, node.position);
-	}
-	if (value & 1 && !walk_trie(walk, node.position, bit >> 1, index))
-		return false;
-	if (value & 2 && !walk_trie(walk, position + (value >> 2), bit >> 1, index | bit))
-		return false;
-	return true;
-}
-
-bool native_format_array(const struct reader *reader, size_t position, uint32_t max_index,
-			 native_format_visit *visit, void *context)
-{
-	struct array_walk walk = { .reader = *reader, .visit = visit, .context = context };
-	struct reader cursor = *reader;
-	unsigned int width;
 	uint32_t header;
-	size_t base;
 
-	reader_seek(&cursor, position);
-	header = native_format_unsigned(&cursor);
-	base = cursor.position;
-	width = header & 3;
-	walk.count = header >> 2;
-	if (!reader_ok(&cursor) || width > 2 || walk.count > max_index)
-		return false;
-	for (uint32_t index = 0; index < walk.count; index += 16) {
-		uint32_t block = read_index_entry(&cursor, base, index / 16, width);
-
-		if (!reader_ok(&cursor) || !walk_trie(&walk, base + block, 8, index))
-			return false;
-	}
-	return true;
+	*ret = (struct array){ .reader = *reader };
+	reader_seek(&ret->reader, position);
+	header = native_format_unsigned(&ret->reader);
+	ret->base = ret->reader.position;
+	ret->width = header & 3;
+	ret->count = header >> 2;
+	return reader_ok(&ret->reader) && ret->width <= 2;
 }
 
-/* Descends in a block to the element with these four low bits. Moves `node` to it. */
+/* Descends in a block to the element with these four low bits, and moves `node` to it. Returns
+ * false if the block does not have it; the reader has failed if the block is malformed. */
 static bool descend_trie(struct reader *node, uint32_t index)
 {
 	for (uint32_t bit = 8; bit; bit >>= 1) {
@@ -155,41 +106,48 @@ static bool descend_trie(struct reader *node, uint32_t index)
 
 		if (!reader_ok(node))
 			return false;
+		/* A leaf that contradicts its index stands for an empty block. */
 		if (!(value & 3))
 			return value >> 2 == (index & 15);
-		if (index & bit) {
-			if (!(value & 2))
-				return false;
-			if (value >> 2 > node->size_bytes - position)
-				return false;
-			reader_seek(node, position + (value >> 2));
-		} else if (!(value & 1)) {
+		if (!(value & (index & bit ? 2 : 1)))
 			return false;
-		}
+		if (index & bit)
+			reader_seek(node, position + (value >> 2));
 	}
 	return reader_ok(node);
+}
+
+static bool find_element(struct array *array, uint32_t index, struct reader *ret)
+{
+	uint32_t block = read_index_entry(&array->reader, array->base, index / 16, array->width);
+
+	*ret = array->reader;
+	reader_seek(ret, array->base + block);
+	return descend_trie(ret, index);
+}
+
+bool native_format_array(const struct reader *reader, size_t position, uint32_t max_index,
+			 native_format_visit *visit, void *context)
+{
+	struct reader element;
+	struct array array;
+
+	if (!open_array(reader, position, &array) || array.count > max_index)
+		return false;
+	for (uint32_t index = 0; index < array.count; index++)
+		if (find_element(&array, index, &element) ? !visit(context, index, element)
+							   : !reader_ok(&element))
+			return false;
+	return true;
 }
 
 bool native_format_array_find(const struct reader *reader, size_t position, uint32_t index,
 			      struct reader *ret)
 {
-	struct reader cursor = *reader, node = *reader;
-	uint32_t header, block;
-	size_t base;
+	struct array array;
 
-	reader_seek(&cursor, position);
-	header = native_format_unsigned(&cursor);
-	base = cursor.position;
-	if (!reader_ok(&cursor) || (header & 3) > 2 || index >= header >> 2)
-		return false;
-	block = read_index_entry(&cursor, base, index / 16, header & 3);
-	if (!reader_ok(&cursor) || block > reader->size_bytes - base)
-		return false;
-	reader_seek(&node, base + block);
-	if (!descend_trie(&node, index))
-		return false;
-	*ret = node;
-	return true;
+	return open_array(reader, position, &array) && index < array.count &&
+	       find_element(&array, index, ret);
 }
 
 bool native_format_hashtable(const struct reader *reader, size_t position,
