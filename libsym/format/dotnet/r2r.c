@@ -17,6 +17,7 @@
 
 #include <stdlib.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/format/dotnet/r2r_functions.h"
 
 static const uint32_t r2r_signature = 0x00525452;  /* "RTR\0" */
@@ -240,7 +241,6 @@ void r2r_close(struct r2r *r2r)
 	r2r_close_modules(r2r);
 	free(r2r->entries);
 	free(r2r->ranges);
-	free(r2r->buckets);
 	free(r2r);
 }
 
@@ -267,40 +267,13 @@ const struct r2r_range *r2r_ranges(const struct r2r *r2r, size_t *count_ret)
 	return r2r->ranges;
 }
 
-/* Counts the ranges that start at or below `rva`. The first `low` ranges do; none from `high` on
- * does. */
-static size_t r2r_count_up_to(const struct r2r_range *ranges, uint32_t rva, size_t low, size_t high)
-{
-	const size_t few = 8; /* counted without branches, which would be mispredicted */
-	size_t found;
-
-	while (high - low > few) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges[middle].rva <= rva)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	found = low;
-	for (size_t i = low; i < high; i++)
-		found += ranges[i].rva <= rva;
-	return found;
-}
-
 size_t r2r_find(const struct r2r *r2r, uint32_t rva)
 {
 	const struct r2r_range *ranges = r2r->ranges;
-	size_t bucket, found;
+	size_t count = ASCENDING_COUNT(r2r->range_count, i, ranges[i].rva <= rva);
+	size_t found = count - 1;
 
-	if (!r2r->range_count || rva < ranges[0].rva)
-		return SIZE_MAX;
-	bucket = (rva - ranges[0].rva) >> r2r->bucket_shift;
-	if (bucket >= r2r->bucket_count)
-		bucket = r2r->bucket_count - 1;
-	/* The first range starts at or below `rva`, so the count is at least one. */
-	found = r2r_count_up_to(ranges, rva, r2r->buckets[bucket], r2r->buckets[bucket + 1]) - 1;
-	if (rva - ranges[found].rva >= ranges[found].size_bytes)
+	if (!count || rva - ranges[found].rva >= ranges[found].size_bytes)
 		return SIZE_MAX;
 	while (found && ranges[found - 1].rva == ranges[found].rva)
 		found--;

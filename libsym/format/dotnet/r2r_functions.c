@@ -14,6 +14,8 @@
 
 #include <stdlib.h>
 
+#include "libsym/base/ascending.h"
+
 static struct sym_error *r2r_functions_format_error(const char *what)
 {
 	return sym_error_create(SYM_ERROR_FORMAT, "not a usable ReadyToRun image: %s", what);
@@ -159,18 +161,12 @@ struct sym_error *r2r_read_functions(struct r2r *r2r)
 
 uint32_t r2r_function_at(const struct r2r *r2r, uint32_t rva)
 {
-	uint32_t first = 0, end = r2r->function_count;
+	uint32_t first;
 
 	if (r2r->pe->machine == PE_MACHINE_ARM)
 		rva &= ~1u;
-	while (first < end) {
-		uint32_t middle = first + (end - first) / 2;
-
-		if (function_begin(r2r, middle) < rva)
-			first = middle + 1;
-		else
-			end = middle;
-	}
+	first = (uint32_t)ASCENDING_COUNT(r2r->function_count, i,
+					  function_begin(r2r, (uint32_t)i) < rva);
 	return first < r2r->function_count && function_begin(r2r, first) == rva
 		       ? first
 		       : r2r->function_count;
@@ -187,14 +183,6 @@ static int compare_ranges(const void *left_item, const void *right_item)
 	if (left->kind != right->kind)
 		return left->kind < right->kind ? -1 : 1;
 	return left->entry < right->entry ? -1 : left->entry > right->entry;
-}
-
-static bool is_sorted(const struct r2r_range *ranges, size_t count)
-{
-	for (size_t i = 1; i < count; i++)
-		if (compare_ranges(&ranges[i - 1], &ranges[i]) > 0)
-			return false;
-	return true;
 }
 
 /* The end of the functions [first, end). They may be nested, so it is not always the last one's. */
@@ -309,31 +297,6 @@ static void add_stubs(struct r2r *r2r)
 		};
 }
 
-/* Buckets of equal width with about two ranges each. Code has no gaps, so a look-up reaches its
- * range directly, where a binary search would miss the caches at every step. */
-static bool make_buckets(struct r2r *r2r)
-{
-	const struct r2r_range *ranges = r2r->ranges;
-	uint32_t base, span;
-	size_t next = 0;
-
-	if (!r2r->range_count)
-		return true;
-	base = ranges[0].rva;
-	span = ranges[r2r->range_count - 1].rva - base;
-	while (span >> r2r->bucket_shift > r2r->range_count / 2)
-		r2r->bucket_shift++;
-	r2r->bucket_count = (span >> r2r->bucket_shift) + 1;
-	r2r->buckets = calloc(r2r->bucket_count + 1, sizeof(*r2r->buckets));
-	if (!r2r->buckets)
-		return false;
-	for (size_t i = 0; i < r2r->range_count; i++)
-		for (size_t bucket = (ranges[i].rva - base) >> r2r->bucket_shift; next <= bucket;)
-			r2r->buckets[next++] = (uint32_t)i;
-	r2r->buckets[r2r->bucket_count] = (uint32_t)r2r->range_count;
-	return true;
-}
-
 struct sym_error *r2r_find_ranges(struct r2r *r2r)
 {
 	__attribute__((cleanup(guard_entry_lists))) struct entry_lists lists = { 0 };
@@ -346,7 +309,6 @@ struct sym_error *r2r_find_ranges(struct r2r *r2r)
 	add_methods(r2r, &lists);
 	add_cold_parts(r2r, &lists);
 	add_stubs(r2r);
-	if (!is_sorted(r2r->ranges, r2r->range_count))
-		qsort(r2r->ranges, r2r->range_count, sizeof(*r2r->ranges), compare_ranges);
-	return make_buckets(r2r) ? NULL : &sym_error_no_memory;
+	qsort(r2r->ranges, r2r->range_count, sizeof(*r2r->ranges), compare_ranges);
+	return NULL;
 }

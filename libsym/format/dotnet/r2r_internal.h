@@ -104,11 +104,6 @@ struct r2r {
 
 	struct r2r_range *ranges;
 	size_t range_count;
-	/* For each bucket, the number of the first range at or after its start; one more for the
-	 * end. */
-	uint32_t *buckets;
-	size_t bucket_count;
-	unsigned int bucket_shift; /* log2 of the width */
 	size_t undecodable_count, ownerless_count;
 	size_t table_bytes; /* of all tables read so far; see r2r_table() */
 };
