@@ -41,7 +41,6 @@ struct methods {
 	struct buf signature;  /* of the current method */
 	bool last_was_dynamic; /* the current method is dynamic */
 	bool is_volatile;
-	bool has_handles;                          /* its signature contains type handles */
 	uint8_t il[MAX_IL_BYTES];                  /* of the current method */
 	char dynamic_name[MAX_DYNAMIC_NAME_BYTES]; /* of the current method */
 };
@@ -164,7 +163,6 @@ static bool write_handle(void *context, struct signature_writer *writer, uint64_
 	type = handle ? types_get(methods->types, handle) : NULL;
 	if (!type || (!type->rid && !type->is_array))
 		return false;
-	methods->has_handles = true;
 	methods->is_volatile |= type->is_volatile;
 	/* An array has no row. The runtime prints it like this (prettyprintsig.cpp). */
 	if (type->is_array)
@@ -191,59 +189,24 @@ static void write_middle(const struct methods *methods, struct signature_writer 
 	signature_write_heap_string(writer, name);
 }
 
-/* "ret [assembly] owner::name(parameters)". `is_row`: name and signature are those of the row. */
+/* "ret [assembly] owner::name(parameters)" */
 static bool write_name(struct methods *methods, const struct type *type,
-		       struct metadata_blob signature, const char *name, bool is_row,
-		       struct buf *out)
+		       struct metadata_blob signature, const char *name, struct buf *out)
 {
 	const struct metadata *metadata = type->module->metadata;
 	struct signature_handles handles = { .context = methods, .write = write_handle };
 	struct signature_scope scope = { metadata, metadata };
 	struct reader reader = reader_over(signature.data, signature.size_bytes);
-	size_t start = out->size_bytes, middle, parameters;
 	struct signature_writer writer;
 	struct signature_method method;
 
 	signature_writer_init(&writer, out, SIGNATURE_RUNTIME);
 	writer.handles = &handles;
-	writer.names = type->module->names;
-	writer.names_metadata = metadata;
-	methods->has_handles = false;
 	method = signature_read_method(&reader);
 	signature_write_return(&writer, &reader, scope, &method);
-	middle = out->size_bytes;
 	write_middle(methods, &writer, type, name);
-	parameters = out->size_bytes;
 	signature_write_parameters(&writer, &reader, scope, &method);
-	if (writer.why || !reader_ok(&reader) || remote_state(methods->memory) != REMOTE_OK)
-		return false;
-	/* A text with type handles is valid only as long as the handles. */
-	if (writer.names && !methods->has_handles && is_row)
-		signature_names_add_method(writer.names, signature.data, out->data + start,
-					   middle - start, out->data + parameters,
-					   out->size_bytes - parameters);
-	return true;
-}
-
-/* Writes the name of a method whose signature text is cached: copying only. */
-static bool write_kept(const struct type *type, const struct signature_text *kept, const char *name,
-		       struct buf *out)
-{
-	size_t name_bytes = strnlen(name, LIMIT_NAME_BYTES + 1);
-	size_t size_bytes =
-		kept->return_bytes + type->owner_bytes + name_bytes + kept->parameter_bytes;
-	char *to = size_bytes <= LIMIT_NAME_BYTES ? buf_reserve(out, size_bytes) : NULL;
-
-	if (!to)
-		return false;
-	memcpy(to, kept->text, kept->return_bytes);
-	to += kept->return_bytes;
-	memcpy(to, type->owner, type->owner_bytes);
-	to += type->owner_bytes;
-	memcpy(to, name, name_bytes);
-	memcpy(to + name_bytes, kept->text + kept->return_bytes, kept->parameter_bytes);
-	out->size_bytes += size_bytes;
-	return true;
+	return !writer.why && reader_ok(&reader) && remote_state(methods->memory) == REMOTE_OK;
 }
 
 static bool read_signature(struct methods *methods, uint64_t at, uint32_t size_bytes,
@@ -305,22 +268,17 @@ static bool write_variant(struct methods *methods, const struct method_descripti
 	if (methods->layout->awaiting.is_by_row &&
 	    !is_variant_of(variant, description->signature, out))
 		return false;
-	return write_name(methods, type, variant, description->name, false, out);
+	return write_name(methods, type, variant, description->name, out);
 }
 
 static bool write_ordinary(struct methods *methods, const struct method_description *description,
 			   const struct type *type, struct buf *out)
 {
-	struct signature_text kept;
-
 	if (!description->name)
 		return false;
 	if (description->variant_bytes)
 		return write_variant(methods, description, type, out);
-	if (type->module->names &&
-	    signature_names_find_method(type->module->names, description->signature.data, &kept))
-		return write_kept(type, &kept, description->name, out);
-	return write_name(methods, type, description->signature, description->name, true, out);
+	return write_name(methods, type, description->signature, description->name, out);
 }
 
 static bool write_array_method(struct methods *methods,
@@ -334,7 +292,7 @@ static bool write_array_method(struct methods *methods,
 	if (!type->is_array || description->slot < type->virtual_count ||
 	    !read_stored_signature(methods, description->address, &signature))
 		return false;
-	return write_name(methods, type, signature, index < 3 ? names[index] : ".ctor", false, out);
+	return write_name(methods, type, signature, index < 3 ? names[index] : ".ctor", out);
 }
 
 static bool write_dynamic(struct methods *methods, const struct method_description *description,
@@ -350,7 +308,7 @@ static bool write_dynamic(struct methods *methods, const struct method_descripti
 			   sizeof(methods->dynamic_name)) ||
 	    !read_stored_signature(methods, description->address, &signature))
 		return false;
-	return write_name(methods, type, signature, methods->dynamic_name, false, out);
+	return write_name(methods, type, signature, methods->dynamic_name, out);
 }
 
 enum method_outcome methods_describe(struct methods *methods, uint64_t method_desc,

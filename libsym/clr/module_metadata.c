@@ -79,7 +79,6 @@ struct sym_error *modules_create(struct remote_memory *memory, const struct layo
 
 static void entry_destroy(struct modules *modules, struct entry *entry)
 {
-	signature_names_destroy(entry->module.names);
 	metadata_close(entry->metadata);
 	if (entry->bytes)
 		modules->copies_bytes -= entry->copy_bytes;
@@ -346,7 +345,6 @@ static void finish_copy(struct modules *modules, struct entry *entry)
 	entry->module.metadata = entry->metadata;
 	if (!entry->metadata)
 		return;
-	entry->module.names = signature_names_create(entry->metadata);
 	entry->module.may_tail_call = is_of_fsharp(entry->metadata);
 }
 

@@ -10,7 +10,6 @@
 
 #include "libsym/clr/layout.h"
 #include "libsym/format/dotnet/metadata.h"
-#include "libsym/format/dotnet/signature_names.h"
 #include "libsym/process/remote_memory.h"
 
 struct modules;
@@ -19,7 +18,6 @@ struct module {
 	uint64_t address; /* of the Module */
 	const struct metadata
 		*metadata; /* lives as long as the table, or until modules_forget_volatile() */
-	struct signature_names *names; /* of its types in signatures; NULL: not kept */
 	/* It can be unloaded or changed: what is read through it must be read twice. */
 	bool is_volatile;
 	bool is_unoptimized; /* built for debugging: its code is not optimized */

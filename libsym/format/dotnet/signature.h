@@ -84,7 +84,6 @@ struct signature_modules {
 	const struct metadata *(*find)(void *context, uint32_t index, const char **why_ret);
 };
 
-struct signature_names;
 struct signature_writer;
 
 /* Types by address (ELEMENT_INTERNAL), in signatures that a runtime makes for itself. */
@@ -112,9 +111,6 @@ struct signature_writer {
 	enum signature_style style;
 	const struct signature_modules *modules; /* may be NULL */
 	const struct signature_handles *handles; /* may be NULL */
-	/* Cache for the module of names_metadata; runtime style only; may be NULL. */
-	struct signature_names *names;
-	const struct metadata *names_metadata;
 	const struct signature_arguments *type_arguments, *method_arguments; /* may be NULL */
 	struct signature_budget budget;
 	const char *why; /* the first failure; a static text */

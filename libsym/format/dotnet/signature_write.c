@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#include "libsym/format/dotnet/signature_names.h"
 #include "libsym/limits.h"
 
 #define MAX_RANK    32
@@ -248,27 +247,6 @@ static void signature_write_type_ref(struct signature_writer *writer,
 	}
 }
 
-/* Writes a TypeDef or TypeRef row, from the cache if possible. */
-static void write_row(struct signature_writer *writer, const struct metadata *metadata,
-		      enum metadata_table table, uint32_t rid)
-{
-	struct signature_names *names = metadata == writer->names_metadata ? writer->names : NULL;
-	size_t start = writer->out->size_bytes, size_bytes;
-	const char *kept = names ? signature_names_find(names, table, rid, &size_bytes) : NULL;
-
-	if (kept) {
-		signature_write(writer, kept, size_bytes);
-		return;
-	}
-	if (table == METADATA_TYPE_DEF)
-		signature_write_type_def(writer, metadata, rid);
-	else
-		signature_write_type_ref(writer, metadata, rid);
-	if (names && !writer->why)
-		signature_names_add(names, table, rid, writer->out->data + start,
-				    writer->out->size_bytes - start);
-}
-
 static void write_token(struct signature_writer *writer, struct reader *reader,
 			struct signature_scope scope)
 {
@@ -282,10 +260,10 @@ static void write_token(struct signature_writer *writer, struct reader *reader,
 	}
 	switch (token & 3) {
 	case 0:
-		write_row(writer, scope.metadata, METADATA_TYPE_DEF, token >> 2);
+		signature_write_type_def(writer, scope.metadata, token >> 2);
 		return;
 	case 1:
-		write_row(writer, scope.metadata, METADATA_TYPE_REF, token >> 2);
+		signature_write_type_ref(writer, scope.metadata, token >> 2);
 		return;
 	case 2:
 		blob = metadata_type_spec_signature(scope.metadata, token >> 2);
