@@ -8,6 +8,8 @@
  */
 #include "libsym/format/dotnet/signature.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "libsym/limits.h"
@@ -15,36 +17,22 @@
 #define MAX_RANK    32
 #define MAX_NESTING 64 /* LIMIT_NESTING_DEPTH as a constant expression */
 
-struct word {
-	const char *text;
-	uint8_t size_bytes;
-};
-
-#define WORD(text)                                                                                 \
-	{                                                                                          \
-		text, sizeof(text) - 1                                                             \
-	}
-
 /* Element types that signatures write as a word, and the full names of the same types. */
-static const struct word primitive_words[0x1d] = {
-	[0x01] = WORD("void"),       [0x02] = WORD("bool"),        [0x03] = WORD("char"),
-	[0x04] = WORD("int8"),       [0x05] = WORD("uint8"),       [0x06] = WORD("int16"),
-	[0x07] = WORD("uint16"),     [0x08] = WORD("int32"),       [0x09] = WORD("uint32"),
-	[0x0a] = WORD("int64"),      [0x0b] = WORD("uint64"),      [0x0c] = WORD("float32"),
-	[0x0d] = WORD("float64"),    [0x0e] = WORD("string"),      [0x16] = WORD("typedref"),
-	[0x18] = WORD("native int"), [0x19] = WORD("native uint"), [0x1c] = WORD("object"),
+static const char *const primitive_words[0x1d] = {
+	[0x01] = "void",        [0x02] = "bool",   [0x03] = "char",     [0x04] = "int8",
+	[0x05] = "uint8",       [0x06] = "int16",  [0x07] = "uint16",   [0x08] = "int32",
+	[0x09] = "uint32",      [0x0a] = "int64",  [0x0b] = "uint64",   [0x0c] = "float32",
+	[0x0d] = "float64",     [0x0e] = "string", [0x16] = "typedref", [0x18] = "native int",
+	[0x19] = "native uint", [0x1c] = "object",
 };
 
-static const struct word primitive_names[0x1d] = {
-	[0x01] = WORD("System.Void"),           [0x02] = WORD("System.Boolean"),
-	[0x03] = WORD("System.Char"),           [0x04] = WORD("System.SByte"),
-	[0x05] = WORD("System.Byte"),           [0x06] = WORD("System.Int16"),
-	[0x07] = WORD("System.UInt16"),         [0x08] = WORD("System.Int32"),
-	[0x09] = WORD("System.UInt32"),         [0x0a] = WORD("System.Int64"),
-	[0x0b] = WORD("System.UInt64"),         [0x0c] = WORD("System.Single"),
-	[0x0d] = WORD("System.Double"),         [0x0e] = WORD("System.String"),
-	[0x16] = WORD("System.TypedReference"), [0x18] = WORD("System.IntPtr"),
-	[0x19] = WORD("System.UIntPtr"),        [0x1c] = WORD("System.Object"),
+static const char *const primitive_names[0x1d] = {
+	[0x01] = "System.Void",   [0x02] = "System.Boolean", [0x03] = "System.Char",
+	[0x04] = "System.SByte",  [0x05] = "System.Byte",    [0x06] = "System.Int16",
+	[0x07] = "System.UInt16", [0x08] = "System.Int32",   [0x09] = "System.UInt32",
+	[0x0a] = "System.Int64",  [0x0b] = "System.UInt64",  [0x0c] = "System.Single",
+	[0x0d] = "System.Double", [0x0e] = "System.String",  [0x16] = "System.TypedReference",
+	[0x18] = "System.IntPtr", [0x19] = "System.UIntPtr", [0x1c] = "System.Object",
 };
 
 static void signature_writer_fail(struct signature_writer *writer, const char *why)
@@ -64,45 +52,16 @@ void signature_writer_init(struct signature_writer *writer, struct buf *out,
 	};
 }
 
-/* An inline copy: most parts of a name have only a few bytes. */
-static inline void copy_short(char *to, const char *from, size_t size_bytes)
-{
-	if (size_bytes >= 16) {
-		memcpy(to, from, 16);
-		memcpy(to + size_bytes - 16, from + size_bytes - 16, 16);
-	} else if (size_bytes >= 8) {
-		memcpy(to, from, 8);
-		memcpy(to + size_bytes - 8, from + size_bytes - 8, 8);
-	} else if (size_bytes >= 4) {
-		memcpy(to, from, 4);
-		memcpy(to + size_bytes - 4, from + size_bytes - 4, 4);
-	} else {
-		for (size_t i = 0; i < size_bytes; i++)
-			to[i] = from[i];
-	}
-}
-
-static inline void signature_writer_put(struct signature_writer *writer, const char *text,
-					size_t size_bytes)
+void signature_write(struct signature_writer *writer, const char *text, size_t size_bytes)
 {
 	struct buf *out = writer->out;
 
-	if (out->size_bytes + size_bytes > writer->max_size_bytes) {
+	if (out->size_bytes + size_bytes > writer->max_size_bytes)
 		signature_writer_fail(writer, "name is longer than the limit");
-	} else if (size_bytes && size_bytes <= 32 && out->failure == BUF_OK &&
-		   size_bytes <= out->capacity_bytes - out->size_bytes) {
-		copy_short(out->data + out->size_bytes, text, size_bytes);
-		out->size_bytes += size_bytes;
-	} else if (!buf_append(out, text, size_bytes)) {
+	else if (!buf_append(out, text, size_bytes))
 		signature_writer_fail(writer, out->failure == BUF_NO_MEMORY
 						      ? "out of memory"
 						      : "no room for the name");
-	}
-}
-
-void signature_write(struct signature_writer *writer, const char *text, size_t size_bytes)
-{
-	signature_writer_put(writer, text, size_bytes);
 }
 
 void signature_write_heap_string(struct signature_writer *writer, const char *text)
@@ -111,56 +70,39 @@ void signature_write_heap_string(struct signature_writer *writer, const char *te
 }
 
 /* Writes a literal. */
-static inline void write_word(struct signature_writer *writer, const char *text)
+static void write_word(struct signature_writer *writer, const char *text)
 {
-	signature_writer_put(writer, text, strlen(text));
+	signature_write(writer, text, strlen(text));
 }
 
-static inline void write_char(struct signature_writer *writer, char byte)
+static void write_char(struct signature_writer *writer, char byte)
 {
-	signature_writer_put(writer, &byte, 1);
+	signature_write(writer, &byte, 1);
 }
 
 static void write_number(struct signature_writer *writer, int64_t value)
 {
 	char digits[21];
-	size_t position = sizeof(digits);
-	uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 
-	do {
-		digits[--position] = (char)('0' + rest % 10);
-		rest /= 10;
-	} while (rest);
-	if (value < 0)
-		digits[--position] = '-';
-	signature_write(writer, digits + position, sizeof(digits) - position);
+	snprintf(digits, sizeof(digits), "%" PRId64, value);
+	write_word(writer, digits);
 }
 
 /* ---- names of classes ----------------------------------------------------- */
 
 /* TypeString escapes the characters of its own grammar. */
-static bool is_escaped(char byte)
-{
-	static const bool escaped[256] = {
-		[','] = true, ['['] = true, [']'] = true,  ['&'] = true,
-		['*'] = true, ['+'] = true, ['\\'] = true,
-	};
-
-	return escaped[(unsigned char)byte];
-}
-
 static void write_identifier(struct signature_writer *writer, const char *name)
 {
 	size_t size_bytes = strnlen(name, LIMIT_NAME_BYTES + 1), done = 0;
 
 	for (size_t i = 0; i < size_bytes && writer->style == SIGNATURE_TYPE_STRING; i++) {
-		if (!is_escaped(name[i]))
+		if (!strchr(",[]&*+\\", name[i]))
 			continue;
-		signature_writer_put(writer, name + done, i - done);
+		signature_write(writer, name + done, i - done);
 		write_char(writer, '\\');
 		done = i;
 	}
-	signature_writer_put(writer, name + done, size_bytes - done);
+	signature_write(writer, name + done, size_bytes - done);
 }
 
 static void write_class(struct signature_writer *writer, const char *name_space, const char *name)
@@ -458,15 +400,15 @@ static void write_suffixed(struct signature_writer *writer, struct reader *reade
 
 static void write_primitive(struct signature_writer *writer, uint8_t element)
 {
-	const struct word *word = &primitive_words[0];
+	const char *word = NULL;
 
 	if (element < sizeof(primitive_words) / sizeof(primitive_words[0]))
-		word = writer->style == SIGNATURE_RUNTIME ? &primitive_words[element]
-							  : &primitive_names[element];
-	if (!word->text)
-		signature_writer_fail(writer, "unknown element type in a signature");
+		word = writer->style == SIGNATURE_RUNTIME ? primitive_words[element]
+							  : primitive_names[element];
+	if (word)
+		write_word(writer, word);
 	else
-		signature_write(writer, word->text, word->size_bytes);
+		signature_writer_fail(writer, "unknown element type in a signature");
 }
 
 static void write_element(struct signature_writer *writer, struct reader *reader,
