@@ -7,7 +7,6 @@
  */
 #include "libsym/format/dotnet/relmap.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "libsym/base/hex.h"
@@ -86,6 +85,7 @@ static const char *find_joined_row(const char *name, const char *end)
 static void record_header_row(struct relmap_header *header, const struct relmap_row *row)
 {
 	uint64_t value = 0;
+	size_t digits = hex_read_u64(row->name, row->name_bytes, &value);
 
 	switch (row->rva) {
 	case 0xffffffff:
@@ -94,19 +94,16 @@ static void record_header_row(struct relmap_header *header, const struct relmap_
 			hex_read_bytes(row->name, header->signature, sizeof(header->signature));
 		return;
 	case 0xfffffffe:
-		header->has_version = hex_read_u64(row->name, row->name_bytes, &value) > 0;
+		header->has_version = digits > 0;
 		header->version = (uint32_t)value;
 		return;
 	case 0xfffffffd:
-		hex_read_u64(row->name, row->name_bytes, &value);
 		header->os = (uint32_t)value;
 		return;
 	case 0xfffffffc:
-		hex_read_u64(row->name, row->name_bytes, &value);
 		header->architecture = (uint32_t)value;
 		return;
 	default:
-		hex_read_u64(row->name, row->name_bytes, &value);
 		header->abi = (uint32_t)value;
 	}
 }
@@ -175,93 +172,41 @@ bool relmap_parser_next(struct relmap_parser *parser, struct relmap_row *ret)
 	return false;
 }
 
-/* Reserves room for one row: two numbers, two spaces, the name and a newline. */
-static char *reserve_row(struct buf *buf, size_t name_bytes)
+static void append_name(struct buf *buf, const char *name, size_t name_bytes)
 {
-	return name_bytes < SIZE_MAX - 19 ? buf_reserve(buf, name_bytes + 19) : NULL;
-}
+	size_t start = buf->size_bytes;
 
-/* Writes the name and a newline; returns the end of the row. */
-static char *write_name(char *next, const char *name, size_t name_bytes)
-{
-	memcpy(next, name, name_bytes);
-	for (size_t i = 0; i < name_bytes; i++)
-		if ((unsigned char)next[i] < 0x20 || next[i] == 0x7f)
-			next[i] = '?';
-	next += name_bytes;
-	*next++ = '\n';
-	return next;
+	buf_append(buf, name, name_bytes);
+	for (size_t i = start; i < buf->size_bytes; i++)
+		if ((unsigned char)buf->data[i] < 0x20 || buf->data[i] == 0x7f)
+			buf->data[i] = '?';
+	buf_append_char(buf, '\n');
 }
 
 void relmap_write_row(struct buf *buf, uint32_t rva, uint32_t size_bytes, const char *name,
 		      size_t name_bytes)
 {
-	char *room = reserve_row(buf, name_bytes);
-	char *next = room;
-
-	if (!room)
-		return;
-	next += hex_write_u64_padded(next, rva, RVA_DIGITS);
-	*next++ = ' ';
-	next += hex_write_u64(next, size_bytes);
-	*next++ = ' ';
-	next = write_name(next, name, name_bytes);
-	buf->size_bytes += (size_t)(next - room);
+	buf_printf(buf, "%08x %x ", rva, size_bytes);
+	append_name(buf, name, name_bytes);
 }
 
 /* ---- crossgen2's form ----------------------------------------------------- */
 
-static char *write_upper_hex(char *next, uint32_t value, size_t width)
-{
-	size_t length = hex_write_u64_padded(next, value, width);
-
-	for (size_t i = 0; i < length; i++)
-		if (next[i] >= 'a')
-			next[i] = (char)(next[i] - 'a' + 'A');
-	next[length] = ' ';
-	return next + length + 1;
-}
-
 void relmap_write_crossgen2_row(struct buf *buf, uint32_t rva, uint32_t size_bytes,
 				const char *name, size_t name_bytes)
 {
-	char *room = reserve_row(buf, name_bytes);
-	char *next = room;
-
-	if (!room)
-		return;
-	next = write_upper_hex(next, rva, RVA_DIGITS);
-	next = write_upper_hex(next, size_bytes, 2);
-	next = write_name(next, name, name_bytes);
-	buf->size_bytes += (size_t)(next - room);
-}
-
-static void write_header_row(struct buf *buf, uint32_t row, const char *text)
-{
-	relmap_write_crossgen2_row(buf, row, 0, text, strlen(text));
-}
-
-static void write_header_number(struct buf *buf, uint32_t row, uint32_t value)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", value);
-	write_header_row(buf, row, text);
+	buf_printf(buf, "%08X %02X ", rva, size_bytes);
+	append_name(buf, name, name_bytes);
 }
 
 void relmap_write_crossgen2_header(struct buf *buf, const struct relmap_header *header)
 {
-	char signature[2 * sizeof(header->signature) + 1];
-
 	if (header->has_signature) {
-		hex_write_bytes(signature, header->signature, sizeof(header->signature));
-		for (char *digit = signature; *digit; digit++)
-			if (*digit >= 'a')
-				*digit = (char)(*digit - 'a' + 'A');
-		write_header_row(buf, 0xffffffff, signature);
+		buf_append_string(buf, "FFFFFFFF 00 ");
+		for (size_t i = 0; i < sizeof(header->signature); i++)
+			buf_printf(buf, "%02X", header->signature[i]);
+		buf_append_char(buf, '\n');
 	}
-	write_header_number(buf, 0xfffffffe, 1);
-	write_header_number(buf, 0xfffffffd, header->os);
-	write_header_number(buf, 0xfffffffc, header->architecture);
-	write_header_number(buf, 0xfffffffb, header->abi);
+	buf_printf(buf, "FFFFFFFE 00 1\nFFFFFFFD 00 %u\nFFFFFFFC 00 %u\nFFFFFFFB 00 %u\n",
+		   header->os, header->architecture, header->abi);
 }
