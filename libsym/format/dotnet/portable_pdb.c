@@ -265,14 +265,11 @@ static bool next_point(const struct portable_pdb *pdb, struct point_walk *walk)
 	return false;
 }
 
-/*
- * Visits the points of a MethodDef rid.
- * What was visited is valid only if the result is PDB_FOUND: the whole blob is then well-formed.
- */
-static enum pdb_outcome portable_pdb_each_point(const struct portable_pdb *pdb, uint32_t rid,
-						pdb_point_fn *visit, void *context)
+enum pdb_outcome portable_pdb_find(const struct portable_pdb *pdb, uint32_t rid, uint32_t il_offset,
+				   struct pdb_point *ret)
 {
 	struct point_walk walk = { .is_first = true };
+	bool has_found = false;
 	uint32_t offset;
 
 	if (rid - 1 >= row_count(pdb, METHOD_DEBUG_INFORMATION))
@@ -288,46 +285,15 @@ static enum pdb_outcome portable_pdb_each_point(const struct portable_pdb *pdb, 
 	if (walk.point.document - 1 >= row_count(pdb, DOCUMENT))
 		reader_fail(&walk.blob, "a document that does not exist");
 	while (next_point(pdb, &walk))
-		if (!visit(context, &walk.point))
-			break;
-	return reader_ok(&walk.blob) ? PDB_FOUND : PDB_BAD_POINTS;
+		if (walk.point.il_offset <= il_offset && !walk.point.is_hidden) {
+			*ret = walk.point;
+			has_found = true;
+		}
+	if (!reader_ok(&walk.blob))
+		return PDB_BAD_POINTS;
+	return has_found ? PDB_FOUND : PDB_NO_POINTS;
 }
 
-struct point_search {
-	uint32_t il_offset;
-	struct pdb_point best;
-	bool has_found;
-};
-
-static bool keep_last_visible(void *context, const struct pdb_point *point)
-{
-	struct point_search *search = context;
-
-	if (point->il_offset <= search->il_offset && !point->is_hidden) {
-		search->best = *point;
-		search->has_found = true;
-	}
-	/* The rest of the blob is read too, to see whether it is well-formed. */
-	return true;
-}
-
-enum pdb_outcome portable_pdb_find(const struct portable_pdb *pdb, uint32_t rid, uint32_t il_offset,
-				   struct pdb_point *ret)
-{
-	struct point_search search = { .il_offset = il_offset };
-	enum pdb_outcome outcome = portable_pdb_each_point(pdb, rid, keep_last_visible, &search);
-
-	if (outcome != PDB_FOUND)
-		return outcome;
-	if (!search.has_found)
-		return PDB_NO_POINTS;
-	*ret = search.best;
-	return PDB_FOUND;
-}
-
-/* ---- other tables ------------------------------------------------------------- */
-
-/* A document's name: a separator, then a blob for each part. */
 bool portable_pdb_write_document(const struct portable_pdb *pdb, uint32_t rid, struct buf *buf)
 {
 	struct reader name = blob_at(pdb, read_cell(pdb, DOCUMENT, rid, 0));

@@ -49,9 +49,6 @@ struct pdb_point {
 	bool is_hidden;
 };
 
-/* Receives the points in ascending IL order. Returns false to stop. */
-typedef bool pdb_point_fn(void *context, const struct pdb_point *point);
-
 enum pdb_outcome {
 	PDB_FOUND = 0,
 	PDB_NO_METHOD, /* no such row */
@@ -59,7 +56,8 @@ enum pdb_outcome {
 	PDB_BAD_POINTS /* the blob is malformed */
 };
 
-/* The last point that is not hidden and not after `il_offset`, as StackTrace has it. */
+/* The last point that is not hidden and not after `il_offset`, as StackTrace has it. `ret` is valid
+ * only if the result is PDB_FOUND: the whole blob is then well-formed. */
 enum pdb_outcome portable_pdb_find(const struct portable_pdb *pdb, uint32_t rid, uint32_t il_offset,
 				   struct pdb_point *ret);
 
