@@ -344,7 +344,8 @@ enum method_outcome methods_find_row(struct methods *methods,
 	    description->classification == CLASS_ARRAY)
 		return METHOD_READ;
 	metadata = description->type->module->metadata;
-	if (!metadata_type_owns_method(metadata, description->type->rid, description->rid)) {
+	if (!description->type->rid ||
+	    metadata_method_owner(metadata, description->rid) != description->type->rid) {
 		description->is_added =
 			types_lack_method(methods->types, description->type, description->rid);
 		return METHOD_READ; /* without a name */

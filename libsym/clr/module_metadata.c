@@ -338,7 +338,7 @@ static void finish_copy(struct modules *modules, struct entry *entry)
 		if (entry->parts[i].done_bytes != entry->parts[i].size_bytes)
 			return;
 	move_streams(entry);
-	error = metadata_open_lean(entry->bytes, entry->copy_bytes, &entry->metadata);
+	error = metadata_open(entry->bytes, entry->copy_bytes, &entry->metadata);
 	if (sym_error_is_no_memory(error))
 		modules->no_memory = true;
 	sym_error_destroy(error);

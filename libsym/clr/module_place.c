@@ -66,7 +66,7 @@ static void read_mvid(const struct pe *pe, struct module_copy *copy)
 
 	if (!pe->metadata.rva || !bytes)
 		return;
-	sym_error_destroy(metadata_open_lean(bytes, pe->metadata.size_bytes, &metadata));
+	sym_error_destroy(metadata_open(bytes, pe->metadata.size_bytes, &metadata));
 	if (metadata && metadata_mvid(metadata, mvid))
 		metadata_format_guid(mvid, copy->mvid);
 	metadata_close(metadata);

@@ -10,14 +10,15 @@
  */
 #include "libsym/format/dotnet/metadata.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "libsym/base/ascending.h"
 #include "libsym/base/hex.h"
 #include "libsym/base/reader.h"
 #include "libsym/format/dotnet/metadata_layout.h"
+#include "libsym/format/dotnet/signature.h"
 
 enum coded_index {
 	TYPE_DEF_OR_REF,
@@ -196,38 +197,16 @@ static void invert_method_lists(struct metadata *metadata)
 	}
 }
 
-/* Are the method lists of the types in ascending order, as compilers write them? */
-static bool method_lists_ascend(const struct metadata *metadata)
-{
-	uint32_t type_count = metadata->tables.items[METADATA_TYPE_DEF].row_count, last = 1;
-
-	if (metadata->tables.items[METADATA_METHOD_PTR].row_count)
-		return false;
-	for (uint32_t type = 1; type <= type_count; type++) {
-		uint32_t start = read_cell(metadata, METADATA_TYPE_DEF, type, 5);
-
-		if (start < last)
-			return false;
-		last = start;
-	}
-	return last <= metadata->tables.items[METADATA_METHOD_DEF].row_count + 1;
-}
-
-static struct sym_error *invert_lists(struct metadata *metadata, bool is_lean)
+static struct sym_error *invert_lists(struct metadata *metadata)
 {
 	size_t type_count = metadata->tables.items[METADATA_TYPE_DEF].row_count;
 	size_t method_count = metadata->tables.items[METADATA_METHOD_DEF].row_count;
 
 	metadata->enclosers = calloc(type_count + 1, sizeof(*metadata->enclosers));
-	if (!metadata->enclosers)
+	metadata->method_owners = calloc(method_count + 1, sizeof(*metadata->method_owners));
+	if (!metadata->enclosers || !metadata->method_owners)
 		return &sym_error_no_memory;
-	if (!is_lean || !method_lists_ascend(metadata)) {
-		metadata->method_owners =
-			calloc(method_count + 1, sizeof(*metadata->method_owners));
-		if (!metadata->method_owners)
-			return &sym_error_no_memory;
-		invert_method_lists(metadata);
-	}
+	invert_method_lists(metadata);
 	for (uint32_t row = 1; row <= metadata->tables.items[METADATA_NESTED_CLASS].row_count;
 	     row++) {
 		uint32_t nested = read_cell(metadata, METADATA_NESTED_CLASS, row, 0);
@@ -239,8 +218,7 @@ static struct sym_error *invert_lists(struct metadata *metadata, bool is_lean)
 	return NULL;
 }
 
-static struct sym_error *metadata_open_as(const void *data, size_t size_bytes, bool is_lean,
-					  struct metadata **ret)
+struct sym_error *metadata_open(const void *data, size_t size_bytes, struct metadata **ret)
 {
 	struct reader reader = reader_over(data, size_bytes);
 	AUTO_METADATA struct metadata *metadata = calloc(1, sizeof(*metadata));
@@ -252,21 +230,11 @@ static struct sym_error *metadata_open_as(const void *data, size_t size_bytes, b
 	if (!error)
 		error = read_tables(metadata);
 	if (!error)
-		error = invert_lists(metadata, is_lean);
+		error = invert_lists(metadata);
 	if (error)
 		return error;
 	*ret = STEAL(metadata);
 	return NULL;
-}
-
-struct sym_error *metadata_open(const void *data, size_t size_bytes, struct metadata **ret)
-{
-	return metadata_open_as(data, size_bytes, false, ret);
-}
-
-struct sym_error *metadata_open_lean(const void *data, size_t size_bytes, struct metadata **ret)
-{
-	return metadata_open_as(data, size_bytes, true, ret);
 }
 
 void metadata_close(struct metadata *metadata)
@@ -289,31 +257,15 @@ static const char *string_at(const struct metadata *metadata, uint32_t offset)
 
 static struct metadata_blob blob_at(const struct metadata *metadata, uint32_t offset)
 {
-	struct metadata_blob none = { 0 };
 	struct reader reader =
 		reader_over(metadata->streams.blobs.data, metadata->streams.blobs.size_bytes);
 	uint32_t size_bytes;
 	const uint8_t *bytes;
 
-	/* The usual case: a blob of less than 128 bytes. */
-	if (offset < metadata->streams.blobs.size_bytes) {
-		bytes = metadata->streams.blobs.data + offset;
-		if (*bytes < 0x80 && *bytes < metadata->streams.blobs.size_bytes - offset)
-			return (struct metadata_blob){ bytes + 1, *bytes };
-	}
 	reader_seek(&reader, offset);
-	size_bytes = reader_u8(&reader);
-	if ((size_bytes & 0xc0) == 0x80)
-		size_bytes = (size_bytes & 0x3f) << 8 | reader_u8(&reader);
-	else if ((size_bytes & 0xe0) == 0xc0) {
-		size_bytes = (size_bytes & 0x1f) << 8 | reader_u8(&reader);
-		size_bytes = size_bytes << 8 | reader_u8(&reader);
-		size_bytes = size_bytes << 8 | reader_u8(&reader);
-	} else if (size_bytes & 0x80) {
-		return none;
-	}
+	size_bytes = signature_unsigned(&reader);
 	bytes = reader_bytes(&reader, size_bytes);
-	return bytes ? (struct metadata_blob){ bytes, size_bytes } : none;
+	return bytes ? (struct metadata_blob){ bytes, size_bytes } : (struct metadata_blob){ 0 };
 }
 
 static const char *read_string_cell(const struct metadata *metadata, unsigned int table,
@@ -453,33 +405,11 @@ uint16_t metadata_method_impl_flags(const struct metadata *metadata, uint32_t ri
 	return (uint16_t)read_cell(metadata, METADATA_METHOD_DEF, rid, 1);
 }
 
-/* The last type whose method list starts at or before a method. */
-static uint32_t search_owner(const struct metadata *metadata, uint32_t rid)
-{
-	return (uint32_t)ASCENDING_COUNT(
-		metadata->tables.items[METADATA_TYPE_DEF].row_count, i,
-		read_cell(metadata, METADATA_TYPE_DEF, (uint32_t)i + 1, 5) <= rid);
-}
-
 uint32_t metadata_method_owner(const struct metadata *metadata, uint32_t rid)
 {
-	if (!rid || rid > metadata->tables.items[METADATA_METHOD_DEF].row_count)
-		return 0;
-	return metadata->method_owners ? metadata->method_owners[rid] : search_owner(metadata, rid);
-}
-
-bool metadata_type_owns_method(const struct metadata *metadata, uint32_t type_rid, uint32_t rid)
-{
-	const struct metadata_rows *types = &metadata->tables.items[METADATA_TYPE_DEF];
-
-	if (!rid || rid > metadata->tables.items[METADATA_METHOD_DEF].row_count || !type_rid ||
-	    type_rid > types->row_count)
-		return false;
-	if (metadata->method_owners)
-		return metadata->method_owners[rid] == type_rid;
-	return read_cell(metadata, METADATA_TYPE_DEF, type_rid, 5) <= rid &&
-	       (type_rid == types->row_count ||
-		rid < read_cell(metadata, METADATA_TYPE_DEF, type_rid + 1, 5));
+	return rid <= metadata->tables.items[METADATA_METHOD_DEF].row_count
+		       ? metadata->method_owners[rid]
+		       : 0;
 }
 
 uint32_t metadata_first_method(const struct metadata *metadata, uint32_t type_rid)
@@ -518,18 +448,10 @@ uint32_t metadata_method_spec_method(const struct metadata *metadata, uint32_t r
 void metadata_format_guid(const uint8_t guid[16], char room[37])
 {
 	/* The first three fields are little-endian numbers; the rest is bytes in order. */
-	static const uint8_t order[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
-	uint8_t bytes[16];
-	char digits[33];
-	size_t length = 0;
+	struct reader reader = reader_over(guid, 16);
+	uint32_t first = reader_u32(&reader);
+	uint16_t second = reader_u16(&reader), third = reader_u16(&reader);
 
-	for (unsigned int i = 0; i < 16; i++)
-		bytes[i] = guid[order[i]];
-	hex_write_bytes(digits, bytes, sizeof(bytes));
-	for (unsigned int i = 0; i < 32; i++) {
-		if (i == 8 || i == 12 || i == 16 || i == 20)
-			room[length++] = '-';
-		room[length++] = digits[i];
-	}
-	room[length] = '\0';
+	snprintf(room, 37, "%08x-%04x-%04x-%02x%02x-", first, second, third, guid[8], guid[9]);
+	hex_write_bytes(room + 24, guid + 10, 6);
 }

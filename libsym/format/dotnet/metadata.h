@@ -40,8 +40,6 @@ struct metadata_blob {
 
 /* `data` is borrowed and must outlive the object. Errors: FORMAT, NO_MEMORY. */
 struct sym_error *metadata_open(const void *data, size_t size_bytes, struct metadata **ret);
-/* For few queries: opens faster, but metadata_method_owner() has to search. */
-struct sym_error *metadata_open_lean(const void *data, size_t size_bytes, struct metadata **ret);
 void metadata_close(struct metadata *metadata);
 
 uint32_t metadata_row_count(const struct metadata *metadata, enum metadata_table table);
@@ -81,8 +79,6 @@ uint16_t metadata_method_impl_flags(const struct metadata *metadata, uint32_t ri
 
 /* TypeDef rid that owns a MethodDef rid; 0 if none does. */
 uint32_t metadata_method_owner(const struct metadata *metadata, uint32_t rid);
-/* Does the type own the method? Needs no search, however the metadata was opened. */
-bool metadata_type_owns_method(const struct metadata *metadata, uint32_t type_rid, uint32_t rid);
 /* The first MethodDef rid that a TypeDef owns; the others follow it. 0 if there is none. */
 uint32_t metadata_first_method(const struct metadata *metadata, uint32_t type_rid);
 

@@ -153,7 +153,8 @@ static enum method_call_match compare_definition(const struct metadata *caller, 
 {
 	if (caller == method->metadata && rid == method->rid)
 		return METHOD_CALL_SAME;
-	if (caller == method->metadata && metadata_type_owns_method(caller, method->type_rid, rid))
+	if (caller == method->metadata && method->type_rid &&
+	    metadata_method_owner(caller, rid) == method->type_rid)
 		return METHOD_CALL_OTHER;
 	return compare_foreign(call, metadata_method_name(caller, rid), method);
 }
