@@ -164,8 +164,8 @@ size_t function_bounds_find(const struct function_bounds *functions, uint64_t va
 {
 	size_t last = count_up_to(functions, vaddr) - 1;
 
-	return last != FUNCTION_BOUNDS_NONE &&
-			       vaddr - functions->items[last].vaddr < functions->items[last].size_bytes
+	return last != FUNCTION_BOUNDS_NONE && vaddr - functions->items[last].vaddr <
+						       functions->items[last].size_bytes
 		       ? last
 		       : FUNCTION_BOUNDS_NONE;
 }

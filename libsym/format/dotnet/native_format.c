@@ -136,7 +136,7 @@ bool native_format_array(const struct reader *reader, size_t position, uint32_t 
 		return false;
 	for (uint32_t index = 0; index < array.count; index++)
 		if (find_element(&array, index, &element) ? !visit(context, index, element)
-							   : !reader_ok(&element))
+							  : !reader_ok(&element))
 			return false;
 	return true;
 }

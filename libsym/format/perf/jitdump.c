@@ -15,41 +15,29 @@
 static const uint32_t magic = 0x4a695444;
 static const uint32_t swapped_magic = 0x4454694a;
 
-/* A reader of numbers in either byte order. */
-struct cursor {
-	struct reader reader;
-	bool swapped;
-};
-
-static uint32_t read_u32(struct cursor *cursor)
+static struct reader reader_in_order(const void *bytes, size_t size_bytes, bool swapped)
 {
-	uint32_t value = reader_u32(&cursor->reader);
+	struct reader reader = reader_over(bytes, size_bytes);
 
-	return cursor->swapped ? __builtin_bswap32(value) : value;
-}
-
-static uint64_t read_u64(struct cursor *cursor)
-{
-	uint64_t value = reader_u64(&cursor->reader);
-
-	return cursor->swapped ? __builtin_bswap64(value) : value;
+	reader.is_big_endian = swapped;
+	return reader;
 }
 
 const char *jitdump_header_read(const void *bytes, size_t size_bytes, struct jitdump_header *ret)
 {
-	struct cursor cursor = { .reader = reader_over(bytes, size_bytes) };
-	uint32_t found = reader_u32(&cursor.reader), version;
+	struct reader reader = reader_over(bytes, size_bytes);
+	uint32_t found = reader_u32(&reader), version;
 
-	cursor.swapped = found == swapped_magic;
-	version = read_u32(&cursor);
-	*ret = (struct jitdump_header){ .size_bytes = read_u32(&cursor),
-					.machine = read_u32(&cursor),
-					.swapped = cursor.swapped };
-	reader_skip(&cursor.reader, 4);
-	ret->pid = read_u32(&cursor);
-	ret->timestamp = read_u64(&cursor);
-	ret->flags = read_u64(&cursor);
-	if (!reader_ok(&cursor.reader))
+	reader.is_big_endian = found == swapped_magic;
+	version = reader_u32(&reader);
+	*ret = (struct jitdump_header){ .size_bytes = reader_u32(&reader),
+					.machine = reader_u32(&reader),
+					.swapped = reader.is_big_endian };
+	reader_skip(&reader, 4);
+	ret->pid = reader_u32(&reader);
+	ret->timestamp = reader_u64(&reader);
+	ret->flags = reader_u64(&reader);
+	if (!reader_ok(&reader))
 		return "the header is truncated";
 	if (found != magic && found != swapped_magic)
 		return "not a jitdump";
@@ -70,25 +58,25 @@ static enum jitdump_outcome reject_code(struct jitdump_record *ret)
 	return JITDUMP_GOOD;
 }
 
-static enum jitdump_outcome read_load(struct cursor *cursor, struct jitdump_record *ret)
+static enum jitdump_outcome read_load(struct reader *reader, struct jitdump_record *ret)
 {
 	size_t left, room, most;
 	const char *end;
 
-	reader_skip(&cursor->reader, 4 + 8);
-	ret->code_address = read_u64(cursor);
-	ret->code_size_bytes = read_u64(cursor);
-	reader_skip(&cursor->reader, 8);
-	if (!reader_ok(&cursor->reader))
+	reader_skip(reader, 4 + 8);
+	ret->code_address = reader_u64(reader);
+	ret->code_size_bytes = reader_u64(reader);
+	reader_skip(reader, 8);
+	if (!reader_ok(reader))
 		return JITDUMP_SHORT;
 	if (wraps_around(ret->code_address, ret->code_size_bytes) ||
 	    ret->size_bytes <= JITDUMP_LOAD_BYTES)
 		return reject_code(ret);
 	/* The name and its NUL, then the code or nothing. */
 	room = ret->size_bytes - JITDUMP_LOAD_BYTES;
-	left = reader_left(&cursor->reader);
+	left = reader_left(reader);
 	most = left < room ? left : room;
-	ret->name = (const char *)cursor->reader.data + cursor->reader.position;
+	ret->name = (const char *)reader->data + reader->position;
 	end = memchr(ret->name, '\0', most);
 	if ((end ? (size_t)(end - ret->name) : most) > LIMIT_NAME_BYTES)
 		return JITDUMP_GOOD;
@@ -99,14 +87,14 @@ static enum jitdump_outcome read_load(struct cursor *cursor, struct jitdump_reco
 	return room && ret->code_size_bytes > room ? reject_code(ret) : JITDUMP_GOOD;
 }
 
-static enum jitdump_outcome read_move(struct cursor *cursor, struct jitdump_record *ret)
+static enum jitdump_outcome read_move(struct reader *reader, struct jitdump_record *ret)
 {
-	reader_skip(&cursor->reader, 4 + 8);
-	ret->old_address = read_u64(cursor);
-	ret->code_address = read_u64(cursor);
-	ret->code_size_bytes = read_u64(cursor);
-	reader_skip(&cursor->reader, 8);
-	if (!reader_ok(&cursor->reader))
+	reader_skip(reader, 4 + 8);
+	ret->old_address = reader_u64(reader);
+	ret->code_address = reader_u64(reader);
+	ret->code_size_bytes = reader_u64(reader);
+	reader_skip(reader, 8);
+	if (!reader_ok(reader))
 		return JITDUMP_SHORT;
 	return wraps_around(ret->code_address, ret->code_size_bytes) ||
 			       wraps_around(ret->old_address, ret->code_size_bytes)
@@ -114,35 +102,35 @@ static enum jitdump_outcome read_move(struct cursor *cursor, struct jitdump_reco
 		       : JITDUMP_GOOD;
 }
 
-static enum jitdump_outcome read_lines(struct cursor *cursor, struct jitdump_record *ret)
+static enum jitdump_outcome read_lines(struct reader *reader, struct jitdump_record *ret)
 {
-	ret->code_address = read_u64(cursor);
-	ret->line_count = read_u64(cursor);
+	ret->code_address = reader_u64(reader);
+	ret->line_count = reader_u64(reader);
 	if (ret->line_count)
-		ret->first_line_address = read_u64(cursor);
-	return reader_ok(&cursor->reader) ? JITDUMP_GOOD : JITDUMP_SHORT;
+		ret->first_line_address = reader_u64(reader);
+	return reader_ok(reader) ? JITDUMP_GOOD : JITDUMP_SHORT;
 }
 
 enum jitdump_outcome jitdump_record_read(const void *bytes, size_t size_bytes, bool swapped,
 					 struct jitdump_record *ret)
 {
-	struct cursor cursor = { .reader = reader_over(bytes, size_bytes), .swapped = swapped };
+	struct reader reader = reader_in_order(bytes, size_bytes, swapped);
 
-	*ret = (struct jitdump_record){ .id = read_u32(&cursor),
-					.size_bytes = read_u32(&cursor),
-					.timestamp = read_u64(&cursor) };
-	if (!reader_ok(&cursor.reader))
+	*ret = (struct jitdump_record){ .id = reader_u32(&reader),
+					.size_bytes = reader_u32(&reader),
+					.timestamp = reader_u64(&reader) };
+	if (!reader_ok(&reader))
 		return JITDUMP_SHORT;
 	if (ret->size_bytes < JITDUMP_RECORD_BYTES)
 		return JITDUMP_BAD;
 	if (ret->id == JITDUMP_LINES && ret->size_bytes >= JITDUMP_LINES_BYTES)
-		return read_lines(&cursor, ret);
+		return read_lines(&reader, ret);
 	if (ret->id != JITDUMP_LOAD && ret->id != JITDUMP_MOVE)
 		return JITDUMP_GOOD;
-	ret->pid = read_u32(&cursor);
-	if (!reader_ok(&cursor.reader))
+	ret->pid = reader_u32(&reader);
+	if (!reader_ok(&reader))
 		return JITDUMP_SHORT;
-	return ret->id == JITDUMP_LOAD ? read_load(&cursor, ret) : read_move(&cursor, ret);
+	return ret->id == JITDUMP_LOAD ? read_load(&reader, ret) : read_move(&reader, ret);
 }
 
 /* ---- lines ----------------------------------------------------------------------------- */
@@ -158,43 +146,39 @@ static bool is_file_name(const char *name, size_t name_bytes)
 
 /* Reads one line entry; an entry can repeat the file of the previous one. Returns false if it is
  * malformed. */
-static bool read_line(struct cursor *cursor, uint64_t *address_ret, struct jitdump_line *line)
+static bool read_line(struct reader *reader, uint64_t *address_ret, struct jitdump_line *line)
 {
-	const char *name, *end;
-	size_t left;
+	const char *name;
 
-	*address_ret = read_u64(cursor);
-	line->line = read_u32(cursor);
-	reader_skip(&cursor->reader, 4);
-	left = reader_left(&cursor->reader);
-	name = (const char *)cursor->reader.data + cursor->reader.position;
-	end = left ? memchr(name, '\0', left) : NULL;
-	if (!end)
+	*address_ret = reader_u64(reader);
+	line->line = reader_u32(reader);
+	reader_skip(reader, 4);
+	name = reader_string(reader);
+	if (!name)
 		return false;
-	reader_skip(&cursor->reader, (size_t)(end - name) + 1);
-	if (end - name == 1 && *name == '\xff')
+	if (!strcmp(name, "\xff"))
 		return line->file;
 	line->file = name;
-	line->file_bytes = (size_t)(end - name);
+	line->file_bytes = strlen(name);
 	return is_file_name(name, line->file_bytes);
 }
 
 bool jitdump_line_find(const void *bytes, size_t size_bytes, bool swapped, uint64_t code_size_bytes,
 		       uint64_t shift_bytes, uint64_t offset_bytes, struct jitdump_line *ret)
 {
-	struct cursor cursor = { .reader = reader_over(bytes, size_bytes), .swapped = swapped };
 	struct jitdump_line line = { 0 };
 	uint64_t address, best = 0;
 	struct jitdump_record record;
+	struct reader reader;
 	bool found = false;
 
 	if (jitdump_record_read(bytes, size_bytes, swapped, &record) != JITDUMP_GOOD ||
 	    record.id != JITDUMP_LINES || record.size_bytes > size_bytes)
 		return false;
-	cursor.reader = reader_over(bytes, record.size_bytes);
-	reader_skip(&cursor.reader, JITDUMP_LINES_BYTES);
+	reader = reader_in_order(bytes, record.size_bytes, swapped);
+	reader_skip(&reader, JITDUMP_LINES_BYTES);
 	for (uint64_t i = 0; i < record.line_count; i++) {
-		if (!read_line(&cursor, &address, &line))
+		if (!read_line(&reader, &address, &line))
 			return false;
 		address -= record.code_address + shift_bytes;
 		if (!i && !shift_bytes && -address <= JITDUMP_HEAD_BYTES)
