@@ -22,12 +22,6 @@ enum {
 	MOST_NAME_BYTES = 1 << 12,
 };
 
-enum layout {
-	LAYOUT_V4,
-	LAYOUT_V5,
-	LAYOUT_V6,
-};
-
 void nettrace_fields_deinit(struct nettrace_fields *fields)
 {
 	for (size_t i = 0; i < fields->count; i++) {
@@ -58,14 +52,14 @@ struct nettrace_field *nettrace_fields_add(struct nettrace_fields *fields)
 /* ---- descriptions ---------------------------------------------------------------------------- */
 
 struct description {
-	enum layout layout;
+	enum nettrace_layout layout;
 	unsigned int depth;
 	bool no_memory;
 };
 
 static bool read_name(struct description *description, struct reader *reader, char **ret)
 {
-	*ret = description->layout == LAYOUT_V6
+	*ret = description->layout == NETTRACE_LAYOUT_V6
 		       ? nettrace_read_text8(reader, MOST_NAME_BYTES, &description->no_memory)
 		       : nettrace_read_text16(reader, MOST_NAME_BYTES, &description->no_memory);
 	return *ret;
@@ -77,7 +71,7 @@ static bool read_fields(struct description *description, struct reader *reader,
 static bool read_type(struct description *description, struct reader *reader,
 		      struct nettrace_field *field)
 {
-	bool is_v6 = description->layout == LAYOUT_V6, is_read = true;
+	bool is_v6 = description->layout == NETTRACE_LAYOUT_V6, is_read = true;
 	uint32_t type = is_v6 ? reader_u8(reader) : reader_u32(reader);
 	struct nettrace_field *element;
 
@@ -103,11 +97,11 @@ static bool read_field(struct description *description, struct reader *reader,
 {
 	size_t start = reader->position, size_bytes;
 
-	if (description->layout == LAYOUT_V4)
+	if (description->layout == NETTRACE_LAYOUT_V4)
 		return read_type(description, reader, field) &&
 		       read_name(description, reader, &field->name);
-	size_bytes = description->layout == LAYOUT_V5 ? reader_u32(reader)
-						      : (size_t)reader_u16(reader) + 2;
+	size_bytes = description->layout == NETTRACE_LAYOUT_V5 ? reader_u32(reader)
+							       : (size_t)reader_u16(reader) + 2;
 	if (!read_name(description, reader, &field->name) || !read_type(description, reader, field))
 		return false;
 	if (size_bytes < reader->position - start || size_bytes > reader->size_bytes - start)
@@ -119,7 +113,8 @@ static bool read_field(struct description *description, struct reader *reader,
 static bool read_fields(struct description *description, struct reader *reader,
 			struct nettrace_fields *ret)
 {
-	uint32_t count = description->layout == LAYOUT_V6 ? reader_u16(reader) : reader_u32(reader);
+	uint32_t count =
+		description->layout == NETTRACE_LAYOUT_V6 ? reader_u16(reader) : reader_u32(reader);
 
 	if (!reader_ok(reader) || count > MOST_FIELDS)
 		return false;
@@ -133,30 +128,12 @@ static bool read_fields(struct description *description, struct reader *reader,
 	return true;
 }
 
-static bool read_description(enum layout layout, struct reader *reader, struct nettrace_fields *ret,
-			     bool *no_memory_ret)
+bool nettrace_fields_read(enum nettrace_layout layout, struct reader *reader,
+			  struct nettrace_fields *ret, bool *no_memory_ret)
 {
 	struct description description = { .layout = layout };
 	bool is_read = read_fields(&description, reader, ret);
 
 	*no_memory_ret |= description.no_memory;
 	return is_read;
-}
-
-bool nettrace_fields_read_v4(struct reader *reader, struct nettrace_fields *ret,
-			     bool *no_memory_ret)
-{
-	return read_description(LAYOUT_V4, reader, ret, no_memory_ret);
-}
-
-bool nettrace_fields_read_v5(struct reader *reader, struct nettrace_fields *ret,
-			     bool *no_memory_ret)
-{
-	return read_description(LAYOUT_V5, reader, ret, no_memory_ret);
-}
-
-bool nettrace_fields_read_v6(struct reader *reader, struct nettrace_fields *ret,
-			     bool *no_memory_ret)
-{
-	return read_description(LAYOUT_V6, reader, ret, no_memory_ret);
 }

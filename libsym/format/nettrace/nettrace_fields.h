@@ -67,17 +67,18 @@ void nettrace_fields_deinit(struct nettrace_fields *fields);
 /* Appends an empty field; NULL for want of memory. */
 struct nettrace_field *nettrace_fields_add(struct nettrace_fields *fields);
 
+enum nettrace_layout {
+	NETTRACE_LAYOUT_V4,
+	NETTRACE_LAYOUT_V5, /* in a tag of version 5, which may have arrays */
+	NETTRACE_LAYOUT_V6,
+};
+
 /*
- * Read descriptions. False: malformed (the reader has failed), too deep or too many, or no memory
+ * Reads a description. False: malformed (the reader has failed), too deep or too many, or no memory
  * (*no_memory_ret). Then `ret` has the fields that were read, and the caller destroys them.
  */
-bool nettrace_fields_read_v4(struct reader *reader, struct nettrace_fields *ret,
-			     bool *no_memory_ret);
-/* The description in a tag of version 5, which may have arrays. */
-bool nettrace_fields_read_v5(struct reader *reader, struct nettrace_fields *ret,
-			     bool *no_memory_ret);
-bool nettrace_fields_read_v6(struct reader *reader, struct nettrace_fields *ret,
-			     bool *no_memory_ret);
+bool nettrace_fields_read(enum nettrace_layout layout, struct reader *reader,
+			  struct nettrace_fields *ret, bool *no_memory_ret);
 
 /* ---- values ---------------------------------------------------------------------------------- */
 

@@ -122,8 +122,8 @@ static void read_tags(struct nettrace_kind *kind, struct reader *payload, bool *
 			kind->opcode = reader_u8(&content);
 		} else if (tag == TAG_FIELDS) {
 			nettrace_fields_deinit(&kind->fields);
-			kind->has_fields =
-				nettrace_fields_read_v5(&content, &kind->fields, no_memory);
+			kind->has_fields = nettrace_fields_read(NETTRACE_LAYOUT_V5, &content,
+								&kind->fields, no_memory);
 		}
 		reader_skip(payload, size_bytes);
 	}
@@ -140,7 +140,8 @@ static bool read_kind_v4(struct nettrace_kind *kind, struct reader *payload, boo
 		return false;
 	/* The fields from here on may be missing. */
 	kind->level = reader_u32(payload);
-	kind->has_fields = nettrace_fields_read_v4(payload, &kind->fields, no_memory);
+	kind->has_fields =
+		nettrace_fields_read(NETTRACE_LAYOUT_V4, payload, &kind->fields, no_memory);
 	if (kind->has_fields)
 		read_tags(kind, payload, no_memory);
 	drop_damaged(kind);
@@ -198,7 +199,7 @@ static bool read_kind_v6(struct nettrace_kind *kind, struct reader *row, bool *n
 	kind->name = nettrace_read_text8(row, LIMIT_NAME_BYTES, no_memory);
 	if (!kind->provider || !kind->name || !reader_ok(row))
 		return false;
-	kind->has_fields = nettrace_fields_read_v6(row, &kind->fields, no_memory);
+	kind->has_fields = nettrace_fields_read(NETTRACE_LAYOUT_V6, row, &kind->fields, no_memory);
 	drop_damaged(kind);
 	size_bytes = reader_u16(row);
 	options = reader_part(row, row->position, size_bytes);

@@ -26,7 +26,7 @@ static bool read_v4(void)
 {
 	struct reader reader = reader_over(description.data, description.size_bytes);
 	bool no_memory = false;
-	bool is_read = nettrace_fields_read_v4(&reader, &fields, &no_memory);
+	bool is_read = nettrace_fields_read(NETTRACE_LAYOUT_V4, &reader, &fields, &no_memory);
 
 	cr_assert_not(no_memory);
 	return is_read;
@@ -131,7 +131,7 @@ Test(nettrace_values, goes_through_arrays, .init = begin, .fini = end)
 
 	put_v5_array();
 	reader = reader_over(description.data, description.size_bytes);
-	cr_assert(nettrace_fields_read_v5(&reader, &fields, &no_memory));
+	cr_assert(nettrace_fields_read(NETTRACE_LAYOUT_V5, &reader, &fields, &no_memory));
 	put_u16(&payload, 2);
 	put_u32(&payload, 70000);
 	put_u32(&payload, 5);
@@ -170,7 +170,7 @@ Test(nettrace_values, refuses_an_array_that_is_longer_than_the_payload, .init = 
 
 	put_v5_array();
 	reader = reader_over(description.data, description.size_bytes);
-	cr_assert(nettrace_fields_read_v5(&reader, &fields, &no_memory));
+	cr_assert(nettrace_fields_read(NETTRACE_LAYOUT_V5, &reader, &fields, &no_memory));
 	put_u16(&payload, 0xffff);
 	put_u32(&payload, 1);
 	all = walk();
