@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 
+#include "libsym/format/dotnet/il_map.h"
 #include "libsym/format/dotnet/r2r_functions.h"
 
 enum {
@@ -98,39 +99,18 @@ static void sort_stubs(struct r2r *r2r)
 
 /* ---- which method a stub resumes ----------------------------------------------------- */
 
-struct nibbles {
-	struct reader bytes;
-	unsigned int held; /* the upper nibble, and bit 4 if it is held */
-	size_t *left;      /* how many may still be read in this image */
+struct fixups {
+	struct nibble_reader nibbles;
+	size_t *left; /* how many numbers may still be read in this image */
 };
 
-static unsigned int read_nibble(struct nibbles *nibbles)
+static uint32_t read_number(struct fixups *fixups)
 {
-	unsigned int nibble = nibbles->held & 0xf;
-
-	if (!*nibbles->left)
-		reader_fail(&nibbles->bytes, "fixups overlap");
+	if (!*fixups->left)
+		reader_fail(&fixups->nibbles.bytes, "fixups overlap");
 	else
-		--*nibbles->left;
-	if (nibbles->held) {
-		nibbles->held = 0;
-		return nibble;
-	}
-	nibble = reader_u8(&nibbles->bytes);
-	nibbles->held = nibble >> 4 | 0x10;
-	return nibble & 0xf;
-}
-
-static uint32_t read_number(struct nibbles *nibbles)
-{
-	uint32_t value = 0;
-	unsigned int nibble;
-
-	do {
-		nibble = read_nibble(nibbles);
-		value = value << 3 | (nibble & 7);
-	} while (nibble & 8 && reader_ok(&nibbles->bytes));
-	return value;
+		--*fixups->left;
+	return nibble_read(&fixups->nibbles);
 }
 
 static struct r2r_entry *find_stub(struct r2r *r2r, uint32_t function)
@@ -155,19 +135,19 @@ static void assign_stub(struct r2r *r2r, uint32_t row, uint32_t cell, uint32_t o
 		stub->locator = owner;
 }
 
-static void assign_stubs_of_fixups(struct r2r *r2r, struct nibbles *nibbles, uint32_t owner)
+static void assign_stubs_of_fixups(struct r2r *r2r, struct fixups *fixups, uint32_t owner)
 {
-	uint32_t row = read_number(nibbles), step = 1;
+	uint32_t row = read_number(fixups), step = 1;
 
-	for (; step && row < r2r->import_count && reader_ok(&nibbles->bytes); row += step) {
-		uint32_t cell = read_number(nibbles);
+	for (; step && row < r2r->import_count && reader_ok(&fixups->nibbles.bytes); row += step) {
+		uint32_t cell = read_number(fixups);
 
 		do {
 			assign_stub(r2r, row, cell, owner);
-			step = read_number(nibbles);
+			step = read_number(fixups);
 			cell += step;
-		} while (step && reader_ok(&nibbles->bytes));
-		step = read_number(nibbles);
+		} while (step && reader_ok(&fixups->nibbles.bytes));
+		step = read_number(fixups);
 	}
 }
 
@@ -178,7 +158,7 @@ static void assign_stubs(struct r2r *r2r)
 	for (size_t i = r2r->method_def_count; i < r2r->stub_entry; i++) {
 		struct signature_budget budget = signature_budget_full();
 		struct reader reader = r2r->instances, flags;
-		struct nibbles nibbles = { .left = &left };
+		struct fixups fixups = { .left = &left };
 		struct r2r_entry_point point;
 
 		reader_seek(&reader, r2r->entries[i].locator);
@@ -189,9 +169,9 @@ static void assign_stubs(struct r2r *r2r)
 		point = r2r_read_entry_point(&reader);
 		if (!point.has_fixups)
 			continue;
-		nibbles.bytes = r2r->instances;
-		reader_seek(&nibbles.bytes, point.fixups);
-		assign_stubs_of_fixups(r2r, &nibbles, (uint32_t)i);
+		fixups.nibbles.bytes = r2r->instances;
+		reader_seek(&fixups.nibbles.bytes, point.fixups);
+		assign_stubs_of_fixups(r2r, &fixups, (uint32_t)i);
 	}
 }
 
