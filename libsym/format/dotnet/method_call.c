@@ -11,47 +11,6 @@ enum {
 	ROW_MASK = (1 << ROW_BITS) - 1
 };
 
-/* TypeDefOrRef in signatures. */
-enum token_kind {
-	KIND_TYPE_DEF = 0,
-	KIND_TYPE_REF = 1
-};
-
-/* A row of TypeDef or TypeRef. */
-struct type_row {
-	bool is_ref;
-	uint32_t rid; /* 0: another kind of type */
-};
-
-/* The generic type of an instantiation. */
-static struct type_row spec_type(const struct metadata *metadata, uint32_t rid)
-{
-	struct metadata_blob blob = metadata_type_spec_signature(metadata, rid);
-	struct reader reader = reader_over(blob.data, blob.size_bytes);
-	uint8_t element = reader_u8(&reader);
-	uint32_t token;
-
-	if (element == ELEMENT_GENERICINST)
-		element = reader_u8(&reader);
-	token = signature_unsigned(&reader);
-	if (!reader_ok(&reader) || (element != ELEMENT_CLASS && element != ELEMENT_VALUETYPE) ||
-	    (token & 3) > KIND_TYPE_REF)
-		return (struct type_row){ 0 };
-	return (struct type_row){ (token & 3) == KIND_TYPE_REF, token >> 2 };
-}
-
-static struct type_row parent_type(const struct metadata *metadata, uint32_t member)
-{
-	enum metadata_table table;
-	uint32_t rid = metadata_member_ref_parent(metadata, member, &table);
-
-	if (table == METADATA_TYPE_SPEC)
-		return spec_type(metadata, rid);
-	if (table != METADATA_TYPE_DEF && table != METADATA_TYPE_REF)
-		rid = 0;
-	return (struct type_row){ table == METADATA_TYPE_REF, rid };
-}
-
 /* Compares names from the inside out. The assembly of the outermost type is not compared: types
  * are forwarded from one to another. */
 static bool is_ref_of(const struct metadata *caller, uint32_t ref, const struct metadata *metadata,
@@ -80,7 +39,7 @@ static bool is_ref_of(const struct metadata *caller, uint32_t ref, const struct 
 static bool is_type_of(const struct metadata *caller, uint32_t member,
 		       const struct called_method *method)
 {
-	struct type_row type = parent_type(caller, member);
+	struct signature_type type = signature_member_parent(caller, member);
 
 	if (!type.rid || !method->type_rid)
 		return false;
@@ -90,22 +49,6 @@ static bool is_type_of(const struct metadata *caller, uint32_t member,
 	       is_ref_of(caller, type.rid, method->metadata, method->type_rid);
 }
 
-/* Appends a signature as text that does not depend on the module's tokens. */
-static bool write_signature(const struct metadata *metadata, struct metadata_blob blob,
-			    struct buf *text)
-{
-	struct reader reader = reader_over(blob.data, blob.size_bytes);
-	struct signature_scope scope = { metadata, metadata };
-	struct signature_method head = signature_read_method(&reader);
-	struct signature_writer writer;
-
-	buf_append_char(text, (char)head.calling_convention);
-	signature_writer_init(&writer, text, SIGNATURE_CROSSGEN2);
-	signature_write_return(&writer, &reader, scope, &head);
-	signature_write_parameters(&writer, &reader, scope, &head);
-	return !writer.why && reader_ok(&reader) && text->failure == BUF_OK;
-}
-
 static enum method_call_match compare_signatures(const struct metadata *caller, uint32_t member,
 						 const struct called_method *method,
 						 struct buf *text)
@@ -113,11 +56,11 @@ static enum method_call_match compare_signatures(const struct metadata *caller, 
 	size_t middle;
 
 	buf_clear(text);
-	if (!write_signature(caller, metadata_member_ref_signature(caller, member), text))
+	if (!signature_write_method(caller, metadata_member_ref_signature(caller, member), text))
 		return METHOD_CALL_MAYBE;
 	middle = text->size_bytes;
-	if (!write_signature(method->metadata,
-			     metadata_method_signature(method->metadata, method->rid), text))
+	if (!signature_write_method(method->metadata,
+				    metadata_method_signature(method->metadata, method->rid), text))
 		return METHOD_CALL_MAYBE;
 	return text->size_bytes == 2 * middle && !memcmp(text->data, text->data + middle, middle)
 		       ? METHOD_CALL_SAME

@@ -107,48 +107,23 @@ static struct r2r_definition resolve_type(struct r2r *r2r, struct r2r_members *m
 /* TypeRef rid of a MemberRef's parent, also if that is an instantiation; 0 for any other parent. */
 static uint32_t parent_type_ref(const struct metadata *manifest, uint32_t member)
 {
-	enum metadata_table table;
-	uint32_t rid = metadata_member_ref_parent(manifest, member, &table), token;
-	struct metadata_blob blob;
-	struct reader reader;
-	uint8_t element;
+	struct signature_type type = signature_member_parent(manifest, member);
 
-	if (table == METADATA_TYPE_REF)
-		return rid;
-	if (table != METADATA_TYPE_SPEC || !rid)
-		return 0;
-	blob = metadata_type_spec_signature(manifest, rid);
-	reader = reader_over(blob.data, blob.size_bytes);
-	element = reader_u8(&reader);
-	if (element == ELEMENT_GENERICINST)
-		element = reader_u8(&reader);
-	token = signature_unsigned(&reader);
-	if (!reader_ok(&reader) || (element != ELEMENT_CLASS && element != ELEMENT_VALUETYPE))
-		return 0;
-	rid = token >> 2;
-	return (token & 3) == 1 && rid <= metadata_row_count(manifest, METADATA_TYPE_REF) ? rid : 0;
+	return type.is_ref && type.rid <= metadata_row_count(manifest, METADATA_TYPE_REF) ? type.rid
+											  : 0;
 }
 
 /* ---- methods -------------------------------------------------------------- */
 
-/*
- * Writes the signature as text that does not depend on token values. Returns false if that fails.
- */
 static bool signature_text(struct r2r_members *members, struct buf *out,
 			   const struct metadata *metadata, struct metadata_blob blob)
 {
-	struct reader reader = reader_over(blob.data, blob.size_bytes);
-	struct signature_scope scope = { metadata, metadata };
-	struct signature_method head = signature_read_method(&reader);
-	struct signature_writer writer;
+	bool done;
 
 	buf_clear(out);
-	buf_append_char(out, (char)head.calling_convention);
-	signature_writer_init(&writer, out, SIGNATURE_CROSSGEN2);
-	signature_write_return(&writer, &reader, scope, &head);
-	signature_write_parameters(&writer, &reader, scope, &head);
+	done = signature_write_method(metadata, blob, out);
 	members->has_no_memory |= out->failure == BUF_NO_MEMORY;
-	return !writer.why && reader_ok(&reader) && out->failure == BUF_OK;
+	return done;
 }
 
 /* The only method of a type with this name and signature; 0 if there is none or more than one. */

@@ -147,4 +147,18 @@ void signature_write_parameters(struct signature_writer *writer, struct reader *
 				struct signature_scope scope,
 				const struct signature_method *method);
 
+/* Appends a method's signature as text that does not depend on the module's tokens. Returns false
+ * if that fails. */
+bool signature_write_method(const struct metadata *metadata, struct metadata_blob blob,
+			    struct buf *out);
+
+/* A row of TypeDef or TypeRef. */
+struct signature_type {
+	bool is_ref;
+	uint32_t rid; /* 0: another kind of type */
+};
+
+/* The type of a MemberRef's parent; the generic type if the parent is an instantiation. */
+struct signature_type signature_member_parent(const struct metadata *metadata, uint32_t member);
+
 #endif

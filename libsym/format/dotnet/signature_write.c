@@ -592,3 +592,47 @@ void signature_write_parameters(struct signature_writer *writer, struct reader *
 	}
 	write_char(writer, ')');
 }
+
+bool signature_write_method(const struct metadata *metadata, struct metadata_blob blob,
+			    struct buf *out)
+{
+	struct reader reader = reader_over(blob.data, blob.size_bytes);
+	struct signature_scope scope = { metadata, metadata };
+	struct signature_method head = signature_read_method(&reader);
+	struct signature_writer writer;
+
+	buf_append_char(out, (char)head.calling_convention);
+	signature_writer_init(&writer, out, SIGNATURE_CROSSGEN2);
+	signature_write_return(&writer, &reader, scope, &head);
+	signature_write_parameters(&writer, &reader, scope, &head);
+	return !writer.why && reader_ok(&reader) && out->failure == BUF_OK;
+}
+
+/* The generic type of an instantiation. */
+static struct signature_type spec_type(const struct metadata *metadata, uint32_t rid)
+{
+	struct metadata_blob blob = metadata_type_spec_signature(metadata, rid);
+	struct reader reader = reader_over(blob.data, blob.size_bytes);
+	uint8_t element = reader_u8(&reader);
+	uint32_t token;
+
+	if (element == ELEMENT_GENERICINST)
+		element = reader_u8(&reader);
+	token = signature_unsigned(&reader);
+	if (!reader_ok(&reader) || (element != ELEMENT_CLASS && element != ELEMENT_VALUETYPE) ||
+	    (token & 3) > 1)
+		return (struct signature_type){ 0 };
+	return (struct signature_type){ token & 3, token >> 2 };
+}
+
+struct signature_type signature_member_parent(const struct metadata *metadata, uint32_t member)
+{
+	enum metadata_table table;
+	uint32_t rid = metadata_member_ref_parent(metadata, member, &table);
+
+	if (table == METADATA_TYPE_SPEC)
+		return spec_type(metadata, rid);
+	if (table != METADATA_TYPE_DEF && table != METADATA_TYPE_REF)
+		rid = 0;
+	return (struct signature_type){ table == METADATA_TYPE_REF, rid };
+}
