@@ -282,29 +282,6 @@ struct sym_error *elf_sections_bytes(struct elf_sections *sections, const GElf_S
 	return reader_ok(ret) ? NULL : elf_sections_error(sections, "a table ends beyond the file");
 }
 
-/* { u32 name size, u32 content size, u32 type, name, content }, each padded to 4 bytes. */
-static bool find_build_id(struct reader notes, struct elf_build_id *ret)
-{
-	while (reader_left(&notes) >= 12) {
-		uint32_t name_bytes = reader_u32(&notes);
-		uint32_t content_bytes = reader_u32(&notes);
-		uint32_t type = reader_u32(&notes);
-		const uint8_t *name = reader_bytes(&notes, ((size_t)name_bytes + 3) & ~(size_t)3);
-		const uint8_t *content =
-			reader_bytes(&notes, ((size_t)content_bytes + 3) & ~(size_t)3);
-
-		if (!name || !content)
-			return false;
-		if (type != NT_GNU_BUILD_ID || name_bytes != 4 || memcmp(name, "GNU", 4) ||
-		    !content_bytes || content_bytes > sizeof(ret->bytes))
-			continue;
-		memcpy(ret->bytes, content, content_bytes);
-		ret->size_bytes = content_bytes;
-		return true;
-	}
-	return false;
-}
-
 /* Uses the note segments if section headers were removed. */
 static void find_in_segments(const struct object_file *object, struct elf_build_id *ret)
 {
@@ -327,7 +304,8 @@ struct elf_build_id elf_sections_build_id(struct elf_sections *sections)
 
 	if (!sections->count || sections->by_segment)
 		find_in_segments(sections->object, &id);
-	for (size_t i = 1, searched = 0; i < sections->count && searched < MAX_NOTES; i++) {
+	for (size_t i = 1, searched = 0;
+	     i < sections->count && searched < MAX_NOTES && !id.size_bytes; i++) {
 		struct sym_error *error;
 		struct reader notes;
 
@@ -336,8 +314,8 @@ struct elf_build_id elf_sections_build_id(struct elf_sections *sections)
 			continue;
 		searched++;
 		error = elf_sections_bytes(sections, &sections->items[i], &notes);
-		if (!error && find_build_id(notes, &id))
-			break;
+		if (!error)
+			id.size_bytes = elf_note_build_id(notes, id.bytes);
 		sym_error_destroy(error);
 	}
 	return id;

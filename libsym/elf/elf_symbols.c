@@ -261,12 +261,13 @@ static void find_stubs(struct elf_sections *sections)
 	sections->stubs = elf_sections_find_named(sections, ".iplt");
 }
 
-/* The vaddr of a function in .symtab or .dynsym; see ELF for the Arm architecture, 5.5.3. */
+/* The vaddr of a function in .symtab or .dynsym. On 32-bit ARM, bit 0 marks Thumb code; see ELF for
+ * the Arm architecture, 5.5.3. */
 static uint64_t vaddr_of(const struct elf_sections *sections, const GElf_Sym *symbol)
 {
 	unsigned int type = GELF_ST_TYPE(symbol->st_info);
 
-	if (sections->object->marks_thumb && (type == STT_FUNC || type == STT_GNU_IFUNC))
+	if (sections->object->machine == EM_ARM && (type == STT_FUNC || type == STT_GNU_IFUNC))
 		return symbol->st_value & ~(uint64_t)1;
 	return symbol->st_value;
 }
@@ -402,10 +403,11 @@ static struct sym_error *open_if_there(struct elf_sections *sections, const GElf
 	return NULL;
 }
 
+/* 64-bit PowerPC: function symbols point into .opd, which contains the position of the code. */
 static struct sym_error *open_descriptors(struct elf_sections *sections, struct table *ret)
 {
 	ret->descriptor_section = NULL;
-	if (sections->object->has_descriptors)
+	if (sections->object->machine == EM_PPC64)
 		ret->descriptor_section = elf_sections_find_named(sections, ".opd");
 	return open_if_there(sections, ret->descriptor_section, &ret->descriptors);
 }

@@ -355,13 +355,12 @@ static struct sym_error *read_symbols(struct plt_reading *reading)
 static struct sym_error *read_tables(struct plt_reading *reading)
 {
 	struct elf_sections *sections = &reading->plt->sections;
-	struct reader header = reader_over(sections->view.data, sections->view.size_bytes);
 	struct sym_error *error;
 
-	reader_seek(&header, 18);
-	reading->machine = reader_u16(&header);
-	if (reading->machine != EM_X86_64 && reading->machine != EM_386 &&
-	    reading->machine != EM_AARCH64)
+	reading->machine = sections->object->machine;
+	if (sections->object->is_big_endian ||
+	    (reading->machine != EM_X86_64 && reading->machine != EM_386 &&
+	     reading->machine != EM_AARCH64))
 		return NULL;
 	error = read_symbols(reading);
 	if (!error)

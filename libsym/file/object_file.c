@@ -200,7 +200,7 @@ static struct sym_error *record_program_headers(struct object_file *object,
 static struct sym_error *classify_elf(struct object_file *object, struct sparse_file *view)
 {
 	struct reader reader = reader_over(view->data, view->size_bytes);
-	unsigned int order, type, machine, count, entry_bytes;
+	unsigned int order, type, count, entry_bytes;
 	uint64_t offset;
 
 	reader_seek(&reader, EI_CLASS);
@@ -217,9 +217,7 @@ static struct sym_error *classify_elf(struct object_file *object, struct sparse_
 	type = reader_u16(&reader);
 	object->position_independent = type != ET_EXEC;
 	object->is_relocatable = type == ET_REL;
-	machine = reader_u16(&reader);
-	object->marks_thumb = machine == EM_ARM;
-	object->has_descriptors = machine == EM_PPC64;
+	object->machine = reader_u16(&reader);
 	reader_seek(&reader, object->is_64bit ? 32 : 28);
 	offset = object->is_64bit ? reader_u64(&reader) : reader_u32(&reader);
 	reader_seek(&reader, object->is_64bit ? 54 : 42);

@@ -59,12 +59,7 @@ struct object_file {
 	bool is_relocatable; /* ELF type REL: all sections start at vaddr 0 */
 	struct object_segment *segments;
 	size_t segment_count;
-	/* 32-bit ARM: bit 0 of a function's vaddr in a symbol table marks Thumb code and is not
-	 * part of the vaddr */
-	bool marks_thumb;
-	/* 64-bit PowerPC: if there is a section .opd, function symbols point into it, and it
-	 * contains the position of the code */
-	bool has_descriptors;
+	uint16_t machine; /* EM_ of an ELF file */
 	/* PT_GNU_EH_FRAME of an ELF file, which locates .eh_frame_hdr; size 0: none. */
 	uint64_t unwind_vaddr;
 	uint64_t unwind_bytes;

@@ -81,22 +81,14 @@ static struct sym_error *read_debug_frame(struct elf_rows *rows)
 	return error ? error : read_table(table);
 }
 
-/* The machine of the file, by its ELF header. */
 static struct sym_error *find_machine(struct elf_rows *rows, const struct object_file *object)
 {
-	struct sparse_file *view = &rows->sections.view;
-	struct sym_error *error = sparse_file_need(view, object->path, 0, sizeof(Elf64_Ehdr));
-	uint16_t machine;
+	bool is_arm = object->machine == EM_AARCH64;
 
-	if (error)
-		return error;
-	machine = object->is_64bit && view->size_bytes >= sizeof(Elf64_Ehdr)
-			  ? ((const Elf64_Ehdr *)view->data)->e_machine
-			  : EM_NONE;
-	if (object->is_big_endian || (machine != EM_AARCH64 && machine != EM_X86_64))
+	if (!object->is_64bit || object->is_big_endian || (!is_arm && object->machine != EM_X86_64))
 		return sym_error_create(SYM_ERROR_UNSUPPORTED,
 					"%s: stacks of this machine are not unwound", object->path);
-	rows->machine = machine == EM_AARCH64 ? FRAME_ARM64 : FRAME_X86_64;
+	rows->machine = is_arm ? FRAME_ARM64 : FRAME_X86_64;
 	return NULL;
 }
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "libsym/base/cleanup.h"
+#include "libsym/format/elf/elf_outline.h"
 
 /* -ffunction-sections makes tens of thousands of sections, but not in a linked file. */
 static const uint64_t most_names_sections = 65000;
@@ -214,24 +215,16 @@ static bool names_read_tables(struct names *names)
 /* Whether a section of notes has the build-id. */
 static bool has_build_id(struct names *names, const uint8_t *section)
 {
-	static const struct names_field name_size = { 0, 4 }, text_size = { 4, 4 }, type = { 8, 4 };
-	uint64_t left = names_get(names, section, names->layout->sh_size), room;
-	const uint8_t *note;
-	uint8_t *bytes AUTO_FREE = NULL;
+	uint64_t size_bytes = names_get(names, section, names->layout->sh_size);
+	uint8_t *bytes AUTO_FREE = NULL, id[ELF_OUTLINE_MAX_BUILD_ID];
+	struct reader notes;
 
-	if (left > most_note_bytes)
+	if (size_bytes > most_note_bytes)
 		return false;
-	bytes = names_load(names, names_get(names, section, names->layout->sh_offset), left);
-	for (note = bytes; note && left > 16; note += room, left -= room) {
-		if (names_get(names, note, type) == NT_GNU_BUILD_ID &&
-		    names_get(names, note, name_size) == 4 && !memcmp(note + 12, "GNU", 4))
-			return true;
-		room = 12 + ((names_get(names, note, name_size) + 3) & ~UINT64_C(3)) +
-		       ((names_get(names, note, text_size) + 3) & ~UINT64_C(3));
-		if (room > left)
-			return false;
-	}
-	return false;
+	bytes = names_load(names, names_get(names, section, names->layout->sh_offset), size_bytes);
+	notes = reader_over(bytes, bytes ? size_bytes : 0);
+	notes.is_big_endian = names->is_big_endian;
+	return elf_note_build_id(notes, id);
 }
 
 /* Numbers the sections that stay, from 1 on. */

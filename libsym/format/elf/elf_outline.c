@@ -11,6 +11,8 @@
 #include <elf.h>
 #include <stdlib.h>
 
+#include "libsym/base/cleanup.h"
+
 /* -ffunction-sections makes tens of thousands; ELF's own 16-bit count ends at 65,279. */
 static const uint64_t most_sections = 1 << 20;
 static const uint64_t most_segments = 65536;
@@ -174,51 +176,42 @@ static bool has_name(const struct elf_reader *elf, const struct elf_section *sec
 	return !memcmp(text, name, length);
 }
 
-static void scan_notes(const struct elf_reader *elf, const uint8_t *notes, size_t size_bytes,
-		       struct elf_outline *ret)
+size_t elf_note_build_id(struct reader notes, uint8_t ret[ELF_OUTLINE_MAX_BUILD_ID])
 {
-	size_t position = 0;
+	while (reader_left(&notes) >= 12) {
+		uint32_t name_bytes = reader_u32(&notes);
+		uint32_t content_bytes = reader_u32(&notes);
+		uint32_t type = reader_u32(&notes);
+		const uint8_t *name = reader_bytes(&notes, ((size_t)name_bytes + 3) & ~(size_t)3);
+		const uint8_t *content = reader_bytes(&notes, content_bytes);
 
-	while (size_bytes - position >= 12) {
-		uint64_t name_bytes = load_number(elf, notes + position, 4);
-		uint64_t text_bytes = load_number(elf, notes + position + 4, 4);
-		uint64_t type = load_number(elf, notes + position + 8, 4);
-		uint64_t name_room = (name_bytes + 3) & ~UINT64_C(3);
-		uint64_t text_room = (text_bytes + 3) & ~UINT64_C(3);
-		size_t left = size_bytes - position - 12;
-
-		if (name_room > left || text_bytes > left - name_room)
-			return;
-		if (type == NT_GNU_BUILD_ID && name_bytes == 4 && text_bytes &&
-		    text_bytes <= sizeof(ret->build_id) &&
-		    !memcmp(notes + position + 12, "GNU", 4)) {
-			memcpy(ret->build_id, notes + position + 12 + name_room, text_bytes);
-			ret->build_id_bytes = text_bytes;
-			return;
+		if (!name || !content)
+			break;
+		if (type == NT_GNU_BUILD_ID && name_bytes == 4 && !memcmp(name, "GNU", 4) &&
+		    content_bytes && content_bytes <= ELF_OUTLINE_MAX_BUILD_ID) {
+			memcpy(ret, content, content_bytes);
+			return content_bytes;
 		}
-		if (text_room > left - name_room)
-			return;
-		position += 12 + name_room + text_room;
+		reader_skip(&notes, -content_bytes & 3);
 	}
+	return 0;
 }
 
 static void read_notes(struct elf_reader *elf, uint64_t offset, uint64_t size_bytes,
 		       struct elf_outline *ret)
 {
-	uint8_t small[1024];
-	uint8_t *room = small;
+	uint8_t *room AUTO_FREE = NULL;
+	struct reader notes;
 
 	if (ret->build_id_bytes || size_bytes > longest_notes_bytes ||
 	    elf->note_areas_read++ >= most_note_areas)
 		return;
-	if (size_bytes > sizeof(small))
-		room = malloc(size_bytes);
-	if (!room)
+	room = malloc(size_bytes + 1);
+	if (!room || !byte_source_read(elf->source, room, size_bytes, offset))
 		return;
-	if (byte_source_read(elf->source, room, size_bytes, offset))
-		scan_notes(elf, room, size_bytes, ret);
-	if (room != small)
-		free(room);
+	notes = reader_over(room, size_bytes);
+	notes.is_big_endian = elf->is_big_endian;
+	ret->build_id_bytes = elf_note_build_id(notes, ret->build_id);
 }
 
 static void extend_needed_bytes(struct elf_outline *outline, uint64_t offset, uint64_t size_bytes)

@@ -14,6 +14,7 @@
 #ifndef LIBSYM_FORMAT_ELF_ELF_OUTLINE_H
 #define LIBSYM_FORMAT_ELF_ELF_OUTLINE_H
 
+#include "libsym/base/reader.h"
 #include "libsym/format/file/byte_source.h"
 
 #define ELF_OUTLINE_MAX_BUILD_ID 64
@@ -26,6 +27,9 @@ struct elf_outline {
 	bool has_symbol_table; /* a full .symtab is in the file */
 	bool has_debug_info;   /* .debug_info or .zdebug_info is in the file */
 };
+
+/* Copies the build-id from the notes of a section or segment, and returns its size; 0: none. */
+size_t elf_note_build_id(struct reader notes, uint8_t ret[ELF_OUTLINE_MAX_BUILD_ID]);
 
 struct elf_section_place {
 	uint64_t offset;
