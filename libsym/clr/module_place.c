@@ -79,7 +79,7 @@ static struct sym_error *copy_all(struct remote_memory *memory, const struct mod
 	size_t header_bytes =
 		copy->size_bytes < REMOTE_PAGE_BYTES ? copy->size_bytes : REMOTE_PAGE_BYTES;
 	struct sym_error *error = copy_range(memory, place, copy, 0, header_bytes);
-	struct pe_directory part;
+	struct pe_debug_entry entry;
 	struct pe pe;
 
 	if (!error)
@@ -92,8 +92,8 @@ static struct sym_error *copy_all(struct remote_memory *memory, const struct mod
 		error = pe_parse(&pe, copy->bytes, copy->size_bytes, layout);
 	if (!error)
 		error = copy_part(memory, place, copy, &pe, pe.metadata);
-	for (unsigned int i = 0; !error && pe_debug_part(&pe, i, &part); i++)
-		error = copy_part(memory, place, copy, &pe, part);
+	for (unsigned int i = 0; !error && pe_debug_entry(&pe, i, &entry); i++)
+		error = copy_part(memory, place, copy, &pe, entry.content);
 	if (error)
 		return error;
 	pe_debug_read(&pe, &copy->debug);

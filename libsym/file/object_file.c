@@ -422,10 +422,10 @@ static struct sym_error *read_debug_data(struct object_file *object, struct spar
 					 const struct pe *pe)
 {
 	struct sym_error *error = read_directory(object, view, pe->debug.rva, pe->debug.size_bytes);
-	struct pe_directory part;
+	struct pe_debug_entry entry;
 
-	for (unsigned int i = 0; !error && pe_debug_part(pe, i, &part); i++)
-		error = read_directory(object, view, part.rva, part.size_bytes);
+	for (unsigned int i = 0; !error && pe_debug_entry(pe, i, &entry); i++)
+		error = read_directory(object, view, entry.content.rva, entry.content.size_bytes);
 	return error;
 }
 

@@ -16,9 +16,13 @@
 
 static const uint32_t pe_signature = 0x00004550; /* "PE\0\0" */
 static const size_t section_header_bytes = 40;
-static const size_t debug_entry_bytes = 28;
 static const uint32_t debug_type_r2rmap = 21;
 static const uint32_t r2rmap_magic = 0x4d523252; /* "R2RM" */
+
+enum {
+	DEBUG_ENTRY_BYTES = 28,
+	MOST_DEBUG_ENTRIES = 64, /* compilers write at most six */
+};
 
 static struct sym_error *pe_format_error(const char *what)
 {
@@ -199,30 +203,39 @@ static bool parse_r2rmap_entry(struct pe *pe, const uint8_t *content, size_t siz
 	return true;
 }
 
-/* Only relative maps need the entry, so a malformed debug directory is ignored. */
-static void parse_debug_directory(struct pe *pe)
+bool pe_debug_entry(const struct pe *pe, unsigned int index, struct pe_debug_entry *ret)
 {
 	const uint8_t *bytes = pe_bytes(pe, pe->debug.rva, pe->debug.size_bytes);
 	struct reader reader;
 
-	if (!pe->debug.rva || !bytes)
-		return;
+	if (!pe->debug.rva || !bytes || index >= MOST_DEBUG_ENTRIES)
+		return false;
 	reader = reader_over(bytes, pe->debug.size_bytes);
-	while (reader_left(&reader) >= debug_entry_bytes) {
-		uint32_t type, size_bytes, rva;
+	reader_skip(&reader, (size_t)index * DEBUG_ENTRY_BYTES + 4);
+	ret->stamp = reader_u32(&reader);
+	reader_skip(&reader, 2);
+	ret->minor = reader_u16(&reader);
+	ret->type = reader_u32(&reader);
+	ret->content.size_bytes = reader_u32(&reader);
+	ret->content.rva = reader_u32(&reader);
+	reader_skip(&reader, 4);
+	return reader_ok(&reader);
+}
+
+/* Only relative maps need the entry, so a malformed debug directory is ignored. */
+static void parse_debug_directory(struct pe *pe)
+{
+	struct pe_debug_entry entry;
+
+	for (unsigned int i = 0; pe_debug_entry(pe, i, &entry); i++) {
 		size_t available_bytes;
 		const uint8_t *content;
 
-		reader_skip(&reader, 12);
-		type = reader_u32(&reader);
-		size_bytes = reader_u32(&reader);
-		rva = reader_u32(&reader);
-		reader_skip(&reader, 4);
-		if (type != debug_type_r2rmap)
+		if (entry.type != debug_type_r2rmap)
 			continue;
-		content = pe_bytes_to_end(pe, rva, &available_bytes);
-		if (content && available_bytes > size_bytes)
-			available_bytes = size_bytes;
+		content = pe_bytes_to_end(pe, entry.content.rva, &available_bytes);
+		if (content && available_bytes > entry.content.size_bytes)
+			available_bytes = entry.content.size_bytes;
 		if (content && parse_r2rmap_entry(pe, content, available_bytes))
 			return;
 	}

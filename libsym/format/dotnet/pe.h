@@ -94,6 +94,16 @@ const uint8_t *pe_bytes(const struct pe *pe, uint32_t rva, size_t size_bytes);
  */
 const uint8_t *pe_bytes_to_end(const struct pe *pe, uint32_t rva, size_t *available_bytes_ret);
 
+/* An entry of the debug directory. */
+struct pe_debug_entry {
+	uint32_t stamp, type;
+	uint16_t minor;
+	struct pe_directory content;
+};
+
+/* Returns false past the last entry, or if the directory is not in the data. */
+bool pe_debug_entry(const struct pe *pe, unsigned int index, struct pe_debug_entry *ret);
+
 /* Does `data` begin like a PE file: "MZ", an e_lfanew inside, "PE\0\0"? */
 bool pe_recognise(const void *data, size_t size_bytes);
 

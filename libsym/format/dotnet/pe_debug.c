@@ -4,12 +4,10 @@
 #include <string.h>
 
 enum {
-	ENTRY_BYTES = 28,
 	TYPE_CODEVIEW = 2,
 	TYPE_EMBEDDED = 17,
 	TYPE_CHECKSUM = 19,
 	PORTABLE_MINOR = 0x504d,
-	MOST_ENTRIES = 64, /* compilers write at most six */
 };
 
 static const uint32_t codeview_magic = 0x53445352; /* "RSDS" */
@@ -62,57 +60,29 @@ static void take_checksum(struct reader *content, struct pe_debug *debug)
 	debug->checksum = content->data + content->position;
 }
 
-static void take_entry(const struct pe *pe, struct reader *entry, struct pe_debug *debug)
+static void take_entry(const struct pe *pe, const struct pe_debug_entry *entry,
+		       struct pe_debug *debug)
 {
-	uint32_t stamp, type, size_bytes, rva;
-	uint16_t minor;
-	const uint8_t *bytes;
+	const struct pe_directory *part = &entry->content;
+	const uint8_t *bytes = part->rva ? pe_bytes(pe, part->rva, part->size_bytes) : NULL;
 	struct reader content;
 
-	reader_skip(entry, 4);
-	stamp = reader_u32(entry);
-	reader_skip(entry, 2);
-	minor = reader_u16(entry);
-	type = reader_u32(entry);
-	size_bytes = reader_u32(entry);
-	rva = reader_u32(entry);
-	reader_skip(entry, 4);
-	bytes = rva ? pe_bytes(pe, rva, size_bytes) : NULL;
 	if (!bytes)
 		return;
-	content = reader_over(bytes, size_bytes);
-	if (type == TYPE_CODEVIEW)
-		take_codeview(&content, minor == PORTABLE_MINOR, stamp, debug);
-	else if (type == TYPE_EMBEDDED)
+	content = reader_over(bytes, part->size_bytes);
+	if (entry->type == TYPE_CODEVIEW)
+		take_codeview(&content, entry->minor == PORTABLE_MINOR, entry->stamp, debug);
+	else if (entry->type == TYPE_EMBEDDED)
 		take_embedded(&content, debug);
-	else if (type == TYPE_CHECKSUM)
+	else if (entry->type == TYPE_CHECKSUM)
 		take_checksum(&content, debug);
-}
-
-bool pe_debug_part(const struct pe *pe, unsigned int index, struct pe_directory *ret)
-{
-	const uint8_t *bytes = pe_bytes(pe, pe->debug.rva, pe->debug.size_bytes);
-	struct reader reader;
-
-	if (!pe->debug.rva || !bytes || index >= MOST_ENTRIES)
-		return false;
-	reader = reader_over(bytes, pe->debug.size_bytes);
-	reader_skip(&reader, (size_t)index * ENTRY_BYTES + 16);
-	ret->size_bytes = reader_u32(&reader);
-	ret->rva = reader_u32(&reader);
-	reader_skip(&reader, 4);
-	return reader_ok(&reader);
 }
 
 void pe_debug_read(const struct pe *pe, struct pe_debug *ret)
 {
-	const uint8_t *bytes = pe_bytes(pe, pe->debug.rva, pe->debug.size_bytes);
-	struct reader reader;
+	struct pe_debug_entry entry;
 
 	*ret = (struct pe_debug){ .path = "" };
-	if (!pe->debug.rva || !bytes)
-		return;
-	reader = reader_over(bytes, pe->debug.size_bytes);
-	for (unsigned int i = 0; i < MOST_ENTRIES && reader_left(&reader) >= ENTRY_BYTES; i++)
-		take_entry(pe, &reader, ret);
+	for (unsigned int i = 0; pe_debug_entry(pe, i, &entry); i++)
+		take_entry(pe, &entry, ret);
 }

@@ -32,9 +32,6 @@ struct pe_debug {
 	size_t checksum_bytes;
 };
 
-/* Where the data of an entry is. Returns false past the last entry. */
-bool pe_debug_part(const struct pe *pe, unsigned int index, struct pe_directory *ret);
-
 /* An entry that is malformed counts as missing. A portable PDB wins over another one. */
 void pe_debug_read(const struct pe *pe, struct pe_debug *ret);
 
