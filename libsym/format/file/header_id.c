@@ -7,54 +7,15 @@
 
 #include "libsym/base/hex.h"
 #include "libsym/base/reader.h"
+#include "libsym/format/file/pdb_id.h"
 
-static const uint32_t most_pe_sections = 96;
 static const uint32_t most_debug_entries = 64; /* compilers write at most six */
 static const uint32_t longest_load_commands_bytes = 256 << 10;
 static const unsigned int most_wasm_sections = 4096;
 
-bool header_id_read_pe(const struct byte_source *source, struct pe_header_id *ret)
-{
-	uint8_t bytes[64 + 24];
-	struct pe_header_id id = { 0 };
-	struct reader reader;
-	uint32_t start, optional_bytes, sections, i;
-
-	if (!byte_source_read(source, bytes, 64, 0) || memcmp(bytes, "MZ", 2))
-		return false;
-	reader = reader_over(bytes + 0x3c, 4);
-	start = reader_u32(&reader);
-	if (!byte_source_read(source, bytes, 24 + 60, start) || memcmp(bytes, "PE\0", 4))
-		return false;
-	reader = reader_over(bytes, 24 + 60);
-	reader_seek(&reader, 6);
-	sections = reader_u16(&reader);
-	id.timestamp = reader_u32(&reader);
-	reader_seek(&reader, 20);
-	optional_bytes = reader_u16(&reader);
-	reader_seek(&reader, 24 + 56);
-	id.image_bytes = reader_u32(&reader);
-	if (sections > most_pe_sections || optional_bytes < 60)
-		return false;
-	for (i = 0; i < sections; i++) {
-		uint64_t offset = (uint64_t)start + 24 + optional_bytes + i * 40;
-		uint64_t end;
-
-		if (!byte_source_read(source, bytes, 40, offset))
-			return false;
-		reader = reader_over(bytes + 16, 8);
-		end = reader_u32(&reader);
-		if (!end)
-			continue;
-		end += reader_u32(&reader);
-		if (end > id.needed_bytes)
-			id.needed_bytes = end;
-	}
-	*ret = id;
-	return true;
-}
-
 enum {
+	MOST_PE_SECTIONS = 96,
+	SECTION_BYTES = 40,
 	PE_DEBUG_DIRECTORY = 6,
 	DEBUG_ENTRY_BYTES = 28,
 	DEBUG_TYPE_CODEVIEW = 2,
@@ -67,55 +28,88 @@ enum {
 static const uint32_t r2rmap_magic = 0x4d523252;   /* "R2RM" */
 static const uint32_t codeview_magic = 0x53445352; /* "RSDS" */
 
-/* Offset into the file of an rva; 0: in no section. */
-static uint64_t offset_of_rva(const struct byte_source *source, uint64_t table, uint32_t sections,
-			      uint32_t rva)
-{
-	for (uint32_t i = 0; i < sections; i++) {
-		uint32_t address, raw_bytes, raw_offset;
-		struct reader reader;
-		uint8_t bytes[40];
+struct pe_head {
+	struct pe_header_id id;
+	uint64_t debug_at; /* offset of the data directory's row; 0: none */
+	uint32_t sections;
+	uint8_t rows[MOST_PE_SECTIONS * SECTION_BYTES];
+};
 
-		if (!byte_source_read(source, bytes, sizeof(bytes), table + i * 40))
-			return 0;
-		reader = reader_over(bytes + 12, 12);
-		address = reader_u32(&reader);
-		raw_bytes = reader_u32(&reader);
-		raw_offset = reader_u32(&reader);
+static bool read_pe_head(const struct byte_source *source, struct pe_head *ret)
+{
+	uint8_t bytes[24 + 60];
+	struct reader reader;
+	uint32_t start, optional_bytes, place;
+
+	if (!byte_source_read(source, bytes, 64, 0) || memcmp(bytes, "MZ", 2))
+		return false;
+	reader = reader_over(bytes + 0x3c, 4);
+	start = reader_u32(&reader);
+	if (!byte_source_read(source, bytes, sizeof(bytes), start) || memcmp(bytes, "PE\0", 4))
+		return false;
+	reader = reader_over(bytes, sizeof(bytes));
+	reader_seek(&reader, 6);
+	ret->sections = reader_u16(&reader);
+	ret->id = (struct pe_header_id){ .timestamp = reader_u32(&reader) };
+	reader_seek(&reader, 20);
+	optional_bytes = reader_u16(&reader);
+	reader_seek(&reader, 24);
+	place = (reader_u16(&reader) == 0x20b ? 112 : 96) + 8 * PE_DEBUG_DIRECTORY;
+	reader_seek(&reader, 24 + 56);
+	ret->id.image_bytes = reader_u32(&reader);
+	ret->debug_at = place + 8 <= optional_bytes ? (uint64_t)start + 24 + place : 0;
+	return ret->sections <= MOST_PE_SECTIONS && optional_bytes >= 60 &&
+	       byte_source_read(source, ret->rows, ret->sections * SECTION_BYTES,
+				(uint64_t)start + 24 + optional_bytes);
+}
+
+bool header_id_read_pe(const struct byte_source *source, struct pe_header_id *ret)
+{
+	struct pe_head head;
+
+	if (!read_pe_head(source, &head))
+		return false;
+	for (uint32_t i = 0; i < head.sections; i++) {
+		struct reader row = reader_over(head.rows + i * SECTION_BYTES + 16, 8);
+		uint32_t raw_bytes = reader_u32(&row);
+		uint64_t end = (uint64_t)raw_bytes + reader_u32(&row);
+
+		if (raw_bytes && end > head.id.needed_bytes)
+			head.id.needed_bytes = end;
+	}
+	*ret = head.id;
+	return true;
+}
+
+static uint64_t offset_of_rva(const struct pe_head *head, uint32_t rva)
+{
+	for (uint32_t i = 0; i < head->sections; i++) {
+		struct reader row = reader_over(head->rows + i * SECTION_BYTES + 12, 12);
+		uint32_t address = reader_u32(&row), raw_bytes = reader_u32(&row);
+
 		if (rva >= address && rva - address < raw_bytes)
-			return (uint64_t)raw_offset + (rva - address);
+			return (uint64_t)reader_u32(&row) + (rva - address);
 	}
 	return 0;
 }
 
 /* Offset of the debug directory into the file, and its entries; 0: there is none. */
-static uint64_t find_debug_directory(const struct byte_source *source, uint32_t *count_ret)
+static uint64_t find_debug_entries(const struct byte_source *source, uint32_t *count_ret)
 {
-	uint8_t bytes[64];
+	struct pe_head head;
 	struct reader reader;
-	uint32_t sections, optional_bytes, rva;
-	uint64_t start, place;
+	uint8_t bytes[8];
+	uint32_t rva;
 
-	if (!byte_source_read(source, bytes, 64, 0))
+	if (!read_pe_head(source, &head) || !head.debug_at ||
+	    !byte_source_read(source, bytes, sizeof(bytes), head.debug_at))
 		return 0;
-	reader = reader_over(bytes + 0x3c, 4);
-	start = reader_u32(&reader);
-	if (!byte_source_read(source, bytes, 26, start))
-		return 0;
-	reader = reader_over(bytes, 26);
-	reader_seek(&reader, 6);
-	sections = reader_u16(&reader);
-	reader_seek(&reader, 20);
-	optional_bytes = reader_u16(&reader);
-	reader_seek(&reader, 24);
-	place = (reader_u16(&reader) == 0x20b ? 112 : 96) + 8 * PE_DEBUG_DIRECTORY;
-	if (sections > most_pe_sections || place + 8 > optional_bytes ||
-	    !byte_source_read(source, bytes, 8, start + 24 + place))
-		return 0;
-	reader = reader_over(bytes, 8);
+	reader = reader_over(bytes, sizeof(bytes));
 	rva = reader_u32(&reader);
 	*count_ret = reader_u32(&reader) / DEBUG_ENTRY_BYTES;
-	return offset_of_rva(source, start + 24 + optional_bytes, sections, rva);
+	if (*count_ret > most_debug_entries)
+		*count_ret = most_debug_entries;
+	return offset_of_rva(&head, rva);
 }
 
 static bool read_r2rmap_entry(const struct byte_source *source, uint64_t offset, uint32_t count,
@@ -168,19 +162,6 @@ static bool read_debug_entry(const struct byte_source *source, uint64_t director
 	return true;
 }
 
-/* As find_debug_directory(), with a limit on the entries. */
-static uint64_t find_debug_entries(const struct byte_source *source, uint32_t *count_ret)
-{
-	struct pe_header_id pe;
-	uint64_t directory;
-
-	*count_ret = 0;
-	directory = header_id_read_pe(source, &pe) ? find_debug_directory(source, count_ret) : 0;
-	if (*count_ret > most_debug_entries)
-		*count_ret = most_debug_entries;
-	return directory;
-}
-
 bool header_id_read_pe_r2rmap(const struct byte_source *source, struct pe_r2rmap_id *ret)
 {
 	uint32_t count;
@@ -199,11 +180,8 @@ bool header_id_read_pe_r2rmap(const struct byte_source *source, struct pe_r2rmap
 static bool read_codeview(const struct byte_source *source, const struct debug_entry *entry,
 			  struct pe_pdb_id *ret)
 {
-	/* The first three parts of a GUID are numbers. */
-	static const uint8_t order[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
 	uint8_t bytes[CODEVIEW_BYTES];
 	struct reader reader;
-	const uint8_t *guid;
 
 	if (entry->size_bytes < sizeof(bytes) ||
 	    !byte_source_read(source, bytes, sizeof(bytes), entry->offset))
@@ -211,9 +189,7 @@ static bool read_codeview(const struct byte_source *source, const struct debug_e
 	reader = reader_over(bytes, sizeof(bytes));
 	if (reader_u32(&reader) != codeview_magic)
 		return false;
-	guid = reader_bytes(&reader, sizeof(order));
-	for (size_t i = 0; i < sizeof(order); i++)
-		ret->guid[i] = guid[order[i]];
+	pdb_id_order_guid(ret->guid, reader_bytes(&reader, sizeof(ret->guid)));
 	return true;
 }
 
@@ -296,32 +272,26 @@ bool header_id_read_r2rmap(const struct byte_source *source, struct r2rmap_heade
 	return true;
 }
 
-static uint32_t swap32(uint32_t value, bool swap)
-{
-	return swap ? __builtin_bswap32(value) : value;
-}
-
 bool header_id_read_macho(const struct byte_source *source, uint8_t uuid[16])
 {
 	uint8_t bytes[32], command[24];
 	struct reader reader;
 	uint32_t magic, count, commands_bytes, i;
 	uint64_t position, end;
-	bool swap, wide;
+	bool swap;
 
 	if (!byte_source_read(source, bytes, 28, 0))
 		return false;
 	reader = reader_over(bytes, 28);
 	magic = reader_u32(&reader);
 	swap = magic == 0xcefaedfe || magic == 0xcffaedfe;
-	magic = swap32(magic, swap);
-	if (magic != 0xfeedface && magic != 0xfeedfacf)
+	if (!swap && magic != 0xfeedface && magic != 0xfeedfacf)
 		return false;
-	wide = magic == 0xfeedfacf;
+	reader.is_big_endian = swap;
 	reader_seek(&reader, 16);
-	count = swap32(reader_u32(&reader), swap);
-	commands_bytes = swap32(reader_u32(&reader), swap);
-	position = wide ? 32 : 28;
+	count = reader_u32(&reader);
+	commands_bytes = reader_u32(&reader);
+	position = magic == 0xfeedfacf || magic == 0xcffaedfe ? 32 : 28;
 	end = position + commands_bytes;
 	if (commands_bytes > longest_load_commands_bytes)
 		return false;
@@ -331,8 +301,9 @@ bool header_id_read_macho(const struct byte_source *source, uint8_t uuid[16])
 		if (!byte_source_read(source, command, 8, position))
 			return false;
 		reader = reader_over(command, 8);
-		type = swap32(reader_u32(&reader), swap);
-		size_bytes = swap32(reader_u32(&reader), swap);
+		reader.is_big_endian = swap;
+		type = reader_u32(&reader);
+		size_bytes = reader_u32(&reader);
 		if (size_bytes < 8 || size_bytes > end - position)
 			return false;
 		if (type == 0x1b)

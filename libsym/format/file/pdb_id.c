@@ -35,7 +35,7 @@ static bool read32(const struct byte_source *source, uint64_t offset, uint32_t *
 	return true;
 }
 
-static void order_guid(uint8_t *guid, const uint8_t *bytes)
+void pdb_id_order_guid(uint8_t guid[16], const uint8_t *bytes)
 {
 	static const uint8_t order[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
 	unsigned int i;
@@ -207,7 +207,7 @@ static bool read_portable(const struct byte_source *source, struct pdb_id *id)
 	}
 	if (!found)
 		return false;
-	order_guid(id->guid, pdb);
+	pdb_id_order_guid(id->guid, pdb);
 	id->stamp = load32(pdb + 16);
 	id->age = UINT32_MAX;
 	return true;
@@ -239,7 +239,7 @@ bool pdb_id_recognise(const struct byte_source *source)
 static void parse_streams(struct pdb_id *id, const uint8_t *info, const uint8_t *dbi)
 {
 	id->age = load32(info + 8);
-	order_guid(id->guid, info + 12);
+	pdb_id_order_guid(id->guid, info + 12);
 	if (dbi && load32(dbi) == UINT32_MAX)
 		id->age = load32(dbi + 8);
 }

@@ -32,6 +32,9 @@ struct pdb_id {
 	uint64_t needed_bytes; /* minimum length of the whole file */
 };
 
+/* The bytes of a GUID in the order of its text: the first three parts are numbers. */
+void pdb_id_order_guid(uint8_t guid[16], const uint8_t *bytes);
+
 /* Do the first bytes belong to one of the three containers? */
 bool pdb_id_recognise(const struct byte_source *source);
 
