@@ -8,19 +8,15 @@
  *
  * moduledata has no symbol in a stripped program. It starts with a pointer to the function table,
  * so every word (or relocation) with that value is a candidate, and is_module() compares its other
- * words with the table. Sections are read in pieces of CHUNK_BYTES, and nothing is kept.
+ * words with the table.
  */
 #include "libsym/elf/go_image.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/cleanup.h"
-#include "libsym/file/file_source.h"
-
 enum {
-	CHUNK_BYTES = 24 << 11, /* a multiple of the size of an Elf64_Rela and of a pointer */
-	MAX_CANDIDATES = 16,    /* places that point to a function table; a program has one */
+	CHUNK_BYTES = 1 << 16,
+	MAX_CANDIDATES = 16, /* places that point to a function table; a program has one */
 	/* Word numbers in moduledata since Go 1.16. Its first words have not changed since. */
 	MODULE_TABLE = 0,
 	MODULE_PARTS = 1, /* five slices: data, length, capacity */
@@ -31,37 +27,6 @@ enum {
 	MODULE_FUNCTION_DATA_1_20 = 40, /* after two words for coverage counters */
 	MODULE_WORDS = 41
 };
-
-/* ---- pieces of the file ------------------------------------------------------------------ */
-
-/* Called for one piece of a range after the other. Returns false to stop. */
-typedef bool piece_fn(void *context, uint64_t offset_in_range, struct reader piece);
-
-static struct sym_error *each_piece(const struct elf_sections *sections, uint64_t offset,
-				    uint64_t size_bytes, piece_fn *tell, void *context)
-{
-	const struct object_file *object = sections->object;
-	struct byte_source source;
-	struct sym_error *error =
-		file_source_over(object->fd, object->file.offset, object->file.size_bytes, &source);
-	uint8_t *room AUTO_FREE = NULL;
-	bool more = true;
-
-	if (error)
-		return error;
-	room = malloc(CHUNK_BYTES);
-	if (!room)
-		return &sym_error_no_memory;
-	for (uint64_t done = 0; more && done < size_bytes; done += CHUNK_BYTES) {
-		uint64_t left = size_bytes - done;
-		size_t count = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
-
-		if (!byte_source_read(&source, room, count, offset + done))
-			return elf_sections_error(sections, "a section ends beyond the file");
-		more = tell(context, done, reader_over(room, count));
-	}
-	return sparse_file_check(&object->file, object->path);
-}
 
 static const GElf_Shdr *find_plain(struct elf_sections *sections, const char *name)
 {
@@ -75,44 +40,29 @@ static const GElf_Shdr *find_plain(struct elf_sections *sections, const char *na
 /* Called for each position that gets the load base plus `value`. Returns false to stop. */
 typedef bool relocation_fn(void *context, uint64_t vaddr, uint64_t value);
 
-struct relocations {
-	bool is_64bit;
-	bool more;
-	relocation_fn *tell;
-	void *context;
-};
-
-static bool visit_relocations(void *context, uint64_t offset, struct reader piece)
-{
-	struct relocations *relocations = context;
-	bool wide = relocations->is_64bit;
-
-	(void)offset;
-	while (relocations->more && reader_left(&piece) >= (wide ? 24 : 12)) {
-		uint64_t vaddr = wide ? reader_u64(&piece) : reader_u32(&piece);
-		uint64_t info = wide ? reader_u64(&piece) : reader_u32(&piece);
-		uint64_t value = wide ? reader_u64(&piece) : reader_u32(&piece);
-
-		/* Only relocations without a symbol. */
-		if (!(wide ? info >> 32 : info >> 8))
-			relocations->more = relocations->tell(relocations->context, vaddr, value);
-	}
-	return relocations->more;
-}
-
 /* Only relocations with an addend. Others have the value in their place, where it is read. */
-static struct sym_error *each_relocation(const struct elf_sections *sections, relocation_fn *tell,
+static struct sym_error *each_relocation(struct elf_sections *sections, relocation_fn *tell,
 					 void *context)
 {
-	struct relocations relocations = { sections->object->is_64bit, true, tell, context };
+	bool wide = sections->object->is_64bit, more = true;
 	struct sym_error *error = NULL;
 
-	for (size_t i = 1; !error && relocations.more && i < sections->count; i++) {
+	for (size_t i = 1; !error && more && i < sections->count; i++) {
 		const GElf_Shdr *section = &sections->items[i];
+		struct reader table;
 
-		if (section->sh_type == SHT_RELA && section->sh_flags & SHF_ALLOC)
-			error = each_piece(sections, section->sh_offset, section->sh_size,
-					   visit_relocations, &relocations);
+		if (section->sh_type != SHT_RELA || !(section->sh_flags & SHF_ALLOC))
+			continue;
+		error = elf_sections_bytes(sections, section, &table);
+		while (!error && more && reader_left(&table) >= (wide ? 24 : 12)) {
+			uint64_t vaddr = wide ? reader_u64(&table) : reader_u32(&table);
+			uint64_t info = wide ? reader_u64(&table) : reader_u32(&table);
+			uint64_t value = wide ? reader_u64(&table) : reader_u32(&table);
+
+			/* Only relocations without a symbol. */
+			if (!(wide ? info >> 32 : info >> 8))
+				more = tell(context, vaddr, value);
+		}
 	}
 	return error;
 }
@@ -135,16 +85,6 @@ static bool record_relocation(void *context, uint64_t vaddr, uint64_t value)
 	return true;
 }
 
-static bool record_words(void *context, uint64_t offset, struct reader piece)
-{
-	struct words *words = context;
-
-	(void)offset;
-	for (size_t i = 0; i < words->count; i++)
-		words->values[i] = words->word_bytes == 8 ? reader_u64(&piece) : reader_u32(&piece);
-	return false;
-}
-
 static const GElf_Shdr *section_at(const struct elf_sections *sections, uint64_t vaddr,
 				   uint64_t size_bytes)
 {
@@ -161,40 +101,28 @@ static const GElf_Shdr *section_at(const struct elf_sections *sections, uint64_t
 }
 
 /* Reads words as they are in a program that is loaded at its vaddrs; zero if the file has none. */
-static struct sym_error *read_words(const struct elf_sections *sections, struct words *words)
+static struct sym_error *read_words(struct elf_sections *sections, struct words *words)
 {
 	uint64_t size_bytes = words->count * words->word_bytes;
 	const GElf_Shdr *section = section_at(sections, words->vaddr, size_bytes);
 	struct sym_error *error;
+	struct reader bytes;
 
 	memset(words->values, 0, sizeof(words->values));
 	if (!section)
 		return NULL;
-	error = each_piece(sections, section->sh_offset + (words->vaddr - section->sh_addr),
-			   size_bytes, record_words, words);
-	if (!error && sections->object->position_independent)
+	error = elf_sections_bytes(sections, section, &bytes);
+	if (error)
+		return error;
+	reader_seek(&bytes, (size_t)(words->vaddr - section->sh_addr));
+	for (size_t i = 0; i < words->count; i++)
+		words->values[i] = words->word_bytes == 8 ? reader_u64(&bytes) : reader_u32(&bytes);
+	if (sections->object->position_independent)
 		error = each_relocation(sections, record_relocation, words);
 	return error;
 }
 
 /* ---- the function table ------------------------------------------------------------------ */
-
-struct header_search {
-	uint64_t found; /* offset in the section; UINT64_MAX: not found */
-};
-
-static bool search_header(void *context, uint64_t offset, struct reader piece)
-{
-	struct header_search *search = context;
-
-	while (reader_left(&piece) >= GOPCLNTAB_HEADER_BYTES) {
-		if (gopclntab_recognise(reader_bytes(&piece, GOPCLNTAB_HEADER_BYTES))) {
-			search->found = offset + piece.position - GOPCLNTAB_HEADER_BYTES;
-			return false;
-		}
-	}
-	return true;
-}
 
 static struct go_table_place place_in(const GElf_Shdr *section, uint64_t distance)
 {
@@ -205,26 +133,36 @@ static struct go_table_place place_in(const GElf_Shdr *section, uint64_t distanc
 	};
 }
 
-/* GNU ld joins all .data.rel.ro.*. Only a Go program has .go.buildinfo (since Go 1.13). */
+/* GNU ld joins all .data.rel.ro.*. Only a Go program has .go.buildinfo (since Go 1.13). The section
+ * has all of the table, so it is read in pieces up to the header. */
 static struct sym_error *find_joined(struct elf_sections *sections, struct go_table_place *ret)
 {
 	const GElf_Shdr *section = find_plain(sections, ".data.rel.ro");
-	struct header_search search = { .found = UINT64_MAX };
-	struct sym_error *error;
+	struct sym_error *error = NULL;
+	struct reader bytes;
 
 	if (!section || !find_plain(sections, ".go.buildinfo"))
 		return NULL;
-	error = each_piece(sections, section->sh_offset, section->sh_size, search_header, &search);
-	if (!error && search.found != UINT64_MAX)
-		*ret = place_in(section, search.found);
+	for (uint64_t done = 0; !error && done < section->sh_size; done += CHUNK_BYTES) {
+		GElf_Shdr piece = *section;
+
+		piece.sh_offset += done;
+		piece.sh_size = section->sh_size - done < CHUNK_BYTES ? section->sh_size - done
+								      : CHUNK_BYTES;
+		error = elf_sections_bytes(sections, &piece, &bytes);
+		while (!error && reader_left(&bytes) >= GOPCLNTAB_HEADER_BYTES)
+			if (gopclntab_recognise(reader_bytes(&bytes, GOPCLNTAB_HEADER_BYTES))) {
+				*ret = place_in(section,
+						done + bytes.position - GOPCLNTAB_HEADER_BYTES);
+				return NULL;
+			}
+	}
 	return error;
 }
 
 struct sym_error *go_image_find_table(struct elf_sections *sections, struct go_table_place *ret)
 {
 	static const char *const names[] = { ".gopclntab", ".data.rel.ro.gopclntab" };
-	struct go_table_place place = { 0 };
-	struct sym_error *error;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const GElf_Shdr *section = find_plain(sections, names[i]);
@@ -234,10 +172,7 @@ struct sym_error *go_image_find_table(struct elf_sections *sections, struct go_t
 			return NULL;
 		}
 	}
-	error = find_joined(sections, &place);
-	if (!error)
-		*ret = place;
-	return error;
+	return find_joined(sections, ret);
 }
 
 /* ---- moduledata -------------------------------------------------------------------------- */
@@ -245,7 +180,6 @@ struct sym_error *go_image_find_table(struct elf_sections *sections, struct go_t
 /* Places that point to the function table. */
 struct candidates {
 	uint64_t wanted;
-	uint64_t section_vaddr;
 	unsigned int word_bytes;
 	uint64_t vaddrs[MAX_CANDIDATES];
 	size_t count;
@@ -255,21 +189,6 @@ static bool add_candidate(struct candidates *candidates, uint64_t vaddr)
 {
 	candidates->vaddrs[candidates->count++] = vaddr;
 	return candidates->count < MAX_CANDIDATES;
-}
-
-static bool search_pointer(void *context, uint64_t offset, struct reader piece)
-{
-	struct candidates *candidates = context;
-	bool more = true;
-
-	while (more && reader_left(&piece) >= candidates->word_bytes) {
-		uint64_t vaddr = candidates->section_vaddr + offset + piece.position;
-
-		if ((candidates->word_bytes == 8 ? reader_u64(&piece) : reader_u32(&piece)) ==
-		    candidates->wanted)
-			more = add_candidate(candidates, vaddr);
-	}
-	return more;
 }
 
 static bool search_relocation(void *context, uint64_t vaddr, uint64_t value)
@@ -289,19 +208,25 @@ static struct sym_error *find_candidates(struct elf_sections *sections,
 	for (size_t i = 0; !error && !candidates->count && i < sizeof(names) / sizeof(names[0]);
 	     i++) {
 		const GElf_Shdr *section = find_plain(sections, names[i]);
+		struct reader bytes = reader_over(NULL, 0);
+		bool more = true;
 
-		if (!section)
-			continue;
-		candidates->section_vaddr = section->sh_addr;
-		error = each_piece(sections, section->sh_offset, section->sh_size, search_pointer,
-				   candidates);
+		if (section)
+			error = elf_sections_bytes(sections, section, &bytes);
+		while (!error && more && reader_left(&bytes) >= candidates->word_bytes) {
+			uint64_t vaddr = section->sh_addr + bytes.position;
+
+			if ((candidates->word_bytes == 8
+				     ? reader_u64(&bytes)
+				     : reader_u32(&bytes)) == candidates->wanted)
+				more = add_candidate(candidates, vaddr);
+		}
 	}
 	if (!error && !candidates->count && sections->object->position_independent)
 		error = each_relocation(sections, search_relocation, candidates);
 	return error;
 }
 
-/* Does every word match the function table? */
 static bool is_module(const struct words *words, const struct gopclntab *table, uint64_t vaddr)
 {
 	uint64_t parts[GOPCLNTAB_PARTS], first;
