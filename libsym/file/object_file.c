@@ -490,19 +490,6 @@ static void read_identity(struct object_file *object)
 	metadata_close(managed.metadata);
 }
 
-static void identify_locked(struct object_file *object)
-{
-	pthread_mutex_lock(&object->lock);
-	read_identity(object);
-	pthread_mutex_unlock(&object->lock);
-}
-
-const char *object_file_assembly_name(struct object_file *object)
-{
-	identify_locked(object);
-	return object->assembly_name;
-}
-
 bool object_file_identify(struct object_file *object)
 {
 	bool identified;
@@ -514,15 +501,21 @@ bool object_file_identify(struct object_file *object)
 	return identified;
 }
 
+const char *object_file_assembly_name(struct object_file *object)
+{
+	object_file_identify(object);
+	return object->assembly_name;
+}
+
 const char *object_file_mvid_text(struct object_file *object)
 {
-	identify_locked(object);
+	object_file_identify(object);
 	return object->has_mvid ? object->mvid_text : NULL;
 }
 
 const uint8_t *object_file_mvid(struct object_file *object)
 {
-	identify_locked(object);
+	object_file_identify(object);
 	return object->has_mvid ? object->mvid : NULL;
 }
 

@@ -173,25 +173,10 @@ struct digest {
 	void (*end)(uint8_t *digest, SHA2_CTX *state);
 };
 
-static void sha256_end(uint8_t *digest, SHA2_CTX *state)
-{
-	SHA256Final(digest, state);
-}
-
-static void sha384_end(uint8_t *digest, SHA2_CTX *state)
-{
-	SHA384Final(digest, state);
-}
-
-static void sha512_end(uint8_t *digest, SHA2_CTX *state)
-{
-	SHA512Final(digest, state);
-}
-
 static const struct digest digests[] = {
-	{ "SHA256", SHA256_DIGEST_LENGTH, SHA256Init, SHA256Update, sha256_end },
-	{ "SHA384", SHA384_DIGEST_LENGTH, SHA384Init, SHA384Update, sha384_end },
-	{ "SHA512", SHA512_DIGEST_LENGTH, SHA512Init, SHA512Update, sha512_end },
+	{ "SHA256", SHA256_DIGEST_LENGTH, SHA256Init, SHA256Update, SHA256Final },
+	{ "SHA384", SHA384_DIGEST_LENGTH, SHA384Init, SHA384Update, SHA384Final },
+	{ "SHA512", SHA512_DIGEST_LENGTH, SHA512Init, SHA512Update, SHA512Final },
 };
 
 /* The checksum covers the file with zeros in place of its id. */

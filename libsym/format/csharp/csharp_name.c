@@ -71,18 +71,6 @@ static bool returns_void(const struct method *method)
 	       is_init(method);
 }
 
-static unsigned int count_parameters(const struct method *method)
-{
-	struct text_span left = method->parts.parameters;
-	unsigned int count = 0;
-
-	while (!is_empty(left)) {
-		left.start = csharp_item_end(left.start, left.end) + 1;
-		count++;
-	}
-	return count;
-}
-
 /* Variables of the method around it, which a local function gets by reference. */
 static bool is_closure(struct text_span type)
 {
@@ -209,7 +197,7 @@ static bool write_operator(struct method *method, struct text_span name, bool kn
 static bool write_accessor_as(struct method *method, struct text_span name, const char *word,
 			      bool knows_signature, unsigned int taken)
 {
-	unsigned int count = knows_signature ? count_parameters(method) : taken;
+	unsigned int count = knows_signature ? csharp_count_items(method->parts.parameters) : taken;
 	bool is_indexer =
 		count > taken && (csharp_text_is(name, "Item") || csharp_text_is(name, "Chars"));
 

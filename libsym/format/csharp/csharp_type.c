@@ -215,7 +215,7 @@ void csharp_write_arguments(struct csharp_writer *writer, struct text_span *argu
 		csharp_write_char(writer, '>');
 }
 
-static unsigned int count_items(struct text_span list)
+unsigned int csharp_count_items(struct text_span list)
 {
 	unsigned int count = 0;
 
@@ -235,7 +235,7 @@ static void write_class(struct csharp_writer *writer, struct csharp_class class)
 
 		/* C# itself writes names of interfaces without the number. */
 		if (class.names.start == class.names.end)
-			arity = count_items(class.arguments) ?: arity;
+			arity = csharp_count_items(class.arguments) ?: arity;
 		csharp_write_part(writer, part);
 		csharp_write_arguments(writer, &class.arguments, arity);
 		if (class.names.start < class.names.end)
@@ -311,7 +311,7 @@ static void write_parameter(struct csharp_writer *writer, struct text_span text)
 /* "A,B" of ValueTuple`2 to "(A, B)", "A" of Nullable`1 to "A?"; false when it is another class. */
 static bool write_shorthand(struct csharp_writer *writer, const struct csharp_class *class)
 {
-	unsigned int count = count_items(class->arguments);
+	unsigned int count = csharp_count_items(class->arguments);
 
 	if (!count || writer->flags & CSHARP_NO_TYPE_ARGUMENTS)
 		return false;

@@ -54,6 +54,7 @@ void csharp_write_types(struct csharp_writer *writer, struct text_span list);
 
 /* Where the list item at `start` ends: at the next comma that is in no bracket, or at `end`. */
 const char *csharp_item_end(const char *start, const char *end);
+unsigned int csharp_count_items(struct text_span list);
 
 /* The parts of a class name: "N.Outer`1" and "Inner", and the arguments of all of them. */
 struct csharp_class {
