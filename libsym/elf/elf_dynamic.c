@@ -20,6 +20,13 @@ static uint64_t read_word(const struct elf_sections *sections, struct reader *re
 static struct tables parse_tables(const struct elf_sections *sections, struct reader dynamic)
 {
 	struct tables tables = { 0 };
+	const struct {
+		uint64_t tag, *value;
+	} wanted[] = {
+		{ DT_SYMTAB, &tables.symbols },     { DT_STRTAB, &tables.strings },
+		{ DT_STRSZ, &tables.string_bytes }, { DT_VERSYM, &tables.versions },
+		{ DT_HASH, &tables.hash },          { DT_GNU_HASH, &tables.gnu_hash },
+	};
 	uint64_t tag = 1;
 
 	while (tag != DT_NULL && reader_left(&dynamic)) {
@@ -27,28 +34,9 @@ static struct tables parse_tables(const struct elf_sections *sections, struct re
 
 		tag = read_word(sections, &dynamic);
 		value = read_word(sections, &dynamic);
-		if (!reader_ok(&dynamic))
-			break;
-		switch (tag) {
-		case DT_SYMTAB:
-			tables.symbols = value;
-			break;
-		case DT_STRTAB:
-			tables.strings = value;
-			break;
-		case DT_STRSZ:
-			tables.string_bytes = value;
-			break;
-		case DT_VERSYM:
-			tables.versions = value;
-			break;
-		case DT_HASH:
-			tables.hash = value;
-			break;
-		case DT_GNU_HASH:
-			tables.gnu_hash = value;
-			break;
-		}
+		for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+			if (reader_ok(&dynamic) && tag == wanted[i].tag)
+				*wanted[i].value = value;
 	}
 	return tables;
 }
