@@ -109,8 +109,8 @@ struct signature_writer {
 	struct buf *out;
 	size_t max_size_bytes; /* limit of `out` for this name */
 	enum signature_style style;
-	const struct signature_modules *modules; /* may be NULL */
-	const struct signature_handles *handles; /* may be NULL */
+	const struct signature_modules *modules;                             /* may be NULL */
+	const struct signature_handles *handles;                             /* may be NULL */
 	const struct signature_arguments *type_arguments, *method_arguments; /* may be NULL */
 	struct signature_budget budget;
 	const char *why; /* the first failure; a static text */
