@@ -66,10 +66,18 @@ static inline struct sym_error *clr_target_image_of(const struct clr_target *tar
 	return target->ops->image_of(target->snapshot, line, ret);
 }
 
-static inline struct sym_error *clr_target_open_core(const struct clr_target *target,
-						     struct remote_memory **ret)
+/* The memory of the process, or of its core file. Reading it is charged to the process's account.
+ */
+static inline struct sym_error *clr_target_open_memory(const struct clr_target *target,
+						       struct remote_memory **ret)
 {
-	return target->ops->open_core(target->snapshot, ret);
+	struct sym_error *error = target->process->core
+					  ? target->ops->open_core(target->snapshot, ret)
+					  : remote_memory_open_process(target->process->pid, ret);
+
+	if (!error)
+		remote_memory_charge(*ret, process_account(target->process));
+	return error;
 }
 
 #endif

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/ascending.h"
 #include "libsym/base/grow.h"
 #include "libsym/limits.h"
 
@@ -172,9 +171,6 @@ static enum remote_state read_section(struct remote_memory *memory, const struct
 	ret->end_address = remote_u64(memory, address + layout->range_section.range_end_open);
 	ret->flags = remote_u32(memory, address + layout->range_section.flags);
 	ret->heap_list = remote_u64(memory, address + layout->range_section.heap_list);
-	ret->module = remote_u64(memory, address + layout->range_section.r2r_module);
-	if (ret->flags & CODE_SECTION_HEAP)
-		ret->module = 0;
 	return remote_state(memory);
 }
 
@@ -232,16 +228,6 @@ static struct sym_error *read_sections(struct remote_memory *memory, const struc
 	return NULL;
 }
 
-size_t code_map_find_section(const struct code_map *map, uint64_t address)
-{
-	size_t low = ascending_items_up_to(map->sections, map->section_count,
-					   sizeof(*map->sections), address);
-
-	if (!low || address >= map->sections[low - 1].end_address)
-		return SIZE_MAX;
-	return low - 1;
-}
-
 /* ---- nibble maps ---------------------------------------------------------------- */
 
 struct heap_walk {
@@ -286,11 +272,8 @@ static void read_unit(struct heap_walk *walk, uint32_t unit, uint64_t base, uint
 	}
 }
 
-/*
- * False when something is pending. A heap that contradicts its section is counted and has no
- * blocks.
- */
-static bool read_heap(struct remote_memory *memory, const struct layout *layout,
+/* A heap that contradicts its section is counted and has no blocks. */
+static void read_heap(struct remote_memory *memory, const struct layout *layout,
 		      struct heap_walk *walk, uint32_t section_index)
 {
 	const struct code_section *section = &walk->map->sections[section_index];
@@ -303,12 +286,12 @@ static bool read_heap(struct remote_memory *memory, const struct layout *layout,
 	base = remote_u64(memory, section->heap_list + layout->code_heap.map_base);
 	nibbles = remote_u64(memory, section->heap_list + layout->code_heap.header_map);
 	if (remote_state(memory) == REMOTE_PENDING)
-		return false;
+		return;
 	if (remote_state(memory) == REMOTE_UNREADABLE || start < section->begin_address ||
 	    end > section->end_address || start > end || base != (start & ~(uint64_t)4095) ||
 	    end - start > max_heap_bytes) {
 		walk->map->bad_sections++;
-		return true;
+		return;
 	}
 	first = (start - base) >> 8;
 	last = (end - base) >> 8;
@@ -324,12 +307,10 @@ static bool read_heap(struct remote_memory *memory, const struct layout *layout,
 				read_unit(walk, le32toh(chunk[i]), base + (units + i) * 256, start,
 					  end, section_index);
 	}
-	if (remote_state(memory) == REMOTE_OK)
-		return true;
-	walk->map->block_count = blocks_before;
+	if (remote_state(memory) != REMOTE_OK)
+		walk->map->block_count = blocks_before;
 	if (remote_state(memory) == REMOTE_UNREADABLE)
 		walk->map->bad_sections++;
-	return remote_state(memory) != REMOTE_PENDING;
 }
 
 static struct sym_error *read_heaps(struct remote_memory *memory, const struct layout *layout,

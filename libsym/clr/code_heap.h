@@ -32,7 +32,6 @@ enum code_section_flags {
 struct code_section {
 	uint64_t begin_address, end_address;
 	uint64_t heap_list; /* address of the heap's node; heaps only */
-	uint64_t module;    /* Module of this precompiled code; 0 for other code */
 	uint32_t flags;
 };
 
@@ -56,9 +55,6 @@ struct code_map {
 struct sym_error *code_map_read(struct remote_memory *memory, const struct layout *layout,
 				struct code_map *ret);
 void code_map_deinit(struct code_map *map);
-
-/* Index of the section that contains an address; SIZE_MAX: none. */
-size_t code_map_find_section(const struct code_map *map, uint64_t address);
 
 /* The code of one method, as its header describes it. */
 struct code_method {

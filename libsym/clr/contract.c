@@ -41,30 +41,16 @@ static bool contract_value_of_kind(const struct contract_value *value, enum cont
 	return value && value->kind == kind;
 }
 
-/* NULL when `object` has no such member. */
-static const struct contract_value *contract_member(const struct contract *contract,
-						    const struct contract_value *object,
-						    const char *name)
-{
-	return contract_text_member(&contract->text, object, name);
-}
-
-/* A value that is written alone or as the first item of an array. */
-static const struct contract_value *contract_first_value(const struct contract *contract,
-							 const struct contract_value *value)
-{
-	return contract_text_first(&contract->text, value);
-}
-
 /* Checks that the required parts exist and the version is supported. */
 static struct sym_error *contract_check(struct contract *contract)
 {
 	const struct contract_value *root = contract->text.values;
-	const struct contract_value *version = contract_member(contract, root, "version");
+	const struct contract_value *version =
+		contract_text_member(&contract->text, root, "version");
 
-	contract->types = contract_member(contract, root, "types");
-	contract->globals = contract_member(contract, root, "globals");
-	contract->contracts = contract_member(contract, root, "contracts");
+	contract->types = contract_text_member(&contract->text, root, "types");
+	contract->globals = contract_text_member(&contract->text, root, "globals");
+	contract->contracts = contract_text_member(&contract->text, root, "contracts");
 	if (!contract_value_of_kind(version, CONTRACT_NUMBER))
 		return contract_unsupported_error("its", "version", "is not a number");
 	contract->has_text_versions = version->number == 2;
@@ -147,7 +133,8 @@ static struct sym_error *require_text(const char *name, const struct contract_va
 struct sym_error *contract_require(const struct contract *contract, const char *name,
 				   struct contract_version version)
 {
-	const struct contract_value *value = contract_member(contract, contract->contracts, name);
+	const struct contract_value *value =
+		contract_text_member(&contract->text, contract->contracts, name);
 
 	if (!value)
 		return contract_unsupported_error("contract", name, "is missing");
@@ -157,10 +144,11 @@ struct sym_error *contract_require(const struct contract *contract, const char *
 
 bool contract_has_field(const struct contract *contract, const char *type, const char *field)
 {
-	const struct contract_value *fields = contract_member(contract, contract->types, type);
+	const struct contract_value *fields =
+		contract_text_member(&contract->text, contract->types, type);
 
 	return contract_value_of_kind(fields, CONTRACT_OBJECT) &&
-	       contract_member(contract, fields, field);
+	       contract_text_member(&contract->text, fields, field);
 }
 
 static struct sym_error *field_error(const char *type, const char *field, const char *how)
@@ -172,15 +160,16 @@ static struct sym_error *field_error(const char *type, const char *field, const 
 struct sym_error *contract_field(const struct contract *contract, const char *type,
 				 const char *field, uint32_t *ret)
 {
-	const struct contract_value *fields = contract_member(contract, contract->types, type),
+	const struct contract_value *fields = contract_text_member(&contract->text, contract->types,
+								   type),
 				    *value;
 
 	if (!contract_value_of_kind(fields, CONTRACT_OBJECT))
 		return contract_unsupported_error("type", type, "is missing");
-	value = contract_member(contract, fields, field);
+	value = contract_text_member(&contract->text, fields, field);
 	if (!value)
 		return field_error(type, field, "is missing");
-	value = contract_first_value(contract, value);
+	value = contract_text_first(&contract->text, value);
 	if (!contract_value_of_kind(value, CONTRACT_NUMBER) || value->number < 0 ||
 	    value->number > max_offset)
 		return field_error(type, field, "has no sensible offset");
@@ -217,11 +206,12 @@ static bool parse_number(const char *text, uint64_t *ret)
 
 struct sym_error *contract_number(const struct contract *contract, const char *name, uint64_t *ret)
 {
-	const struct contract_value *value = contract_member(contract, contract->globals, name);
+	const struct contract_value *value =
+		contract_text_member(&contract->text, contract->globals, name);
 
 	if (!value)
 		return contract_unsupported_error("global", name, "is missing");
-	value = contract_first_value(contract, value);
+	value = contract_text_first(&contract->text, value);
 	if (contract_value_of_kind(value, CONTRACT_NUMBER) && value->number >= 0) {
 		*ret = (uint64_t)value->number;
 		return NULL;
@@ -233,16 +223,17 @@ struct sym_error *contract_number(const struct contract *contract, const char *n
 
 struct sym_error *contract_pointer(const struct contract *contract, const char *name, uint64_t *ret)
 {
-	const struct contract_value *value = contract_member(contract, contract->globals, name);
+	const struct contract_value *value =
+		contract_text_member(&contract->text, contract->globals, name);
 
 	if (!value)
 		return contract_unsupported_error("global", name, "is missing");
 	/* An array inside an array. */
 	value = contract_value_of_kind(value, CONTRACT_ARRAY)
-			? contract_first_value(contract, value)
+			? contract_text_first(&contract->text, value)
 			: NULL;
 	value = contract_value_of_kind(value, CONTRACT_ARRAY)
-			? contract_first_value(contract, value)
+			? contract_text_first(&contract->text, value)
 			: NULL;
 	if (!contract_value_of_kind(value, CONTRACT_NUMBER) || value->number < 0 ||
 	    (uint64_t)value->number >= contract->pointer_count)
@@ -253,8 +244,8 @@ struct sym_error *contract_pointer(const struct contract *contract, const char *
 
 const char *contract_string(const struct contract *contract, const char *name)
 {
-	const struct contract_value *value =
-		contract_first_value(contract, contract_member(contract, contract->globals, name));
+	const struct contract_value *value = contract_text_first(
+		&contract->text, contract_text_member(&contract->text, contract->globals, name));
 
 	return contract_value_of_kind(value, CONTRACT_TEXT) ? value->text : NULL;
 }

@@ -77,32 +77,6 @@ void jitted_by_rundown_deinit(struct jitted_by_rundown *reader)
 		close(reader->root_fd);
 }
 
-/* Runs `use` with the assemblies of the process. */
-struct assembly_user {
-	struct jitted_by_rundown *reader;
-	struct sym_error *(*use)(struct jitted_by_rundown *, const struct runtime_assemblies *,
-				 void *);
-	void *context;
-};
-
-static struct sym_error *use_assemblies(void *context, const struct runtime_assemblies *assemblies)
-{
-	const struct assembly_user *user = context;
-
-	return user->use(user->reader, assemblies, user->context);
-}
-
-static struct sym_error *
-with_assemblies(struct jitted_by_rundown *reader, const struct clr_target *target,
-		struct sym_error *(*use)(struct jitted_by_rundown *,
-					 const struct runtime_assemblies *, void *),
-		void *context)
-{
-	struct assembly_user user = { .reader = reader, .use = use, .context = context };
-
-	return target->ops->use_assemblies(target->snapshot, use_assemblies, &user);
-}
-
 /* ---- asking ---------------------------------------------------------------------- */
 
 /* `ret` borrows the descriptor and the directory of the reader. */
@@ -140,14 +114,15 @@ static void plan_list(struct jitted_by_rundown *reader, int64_t after_ms)
 }
 
 struct listing {
+	struct jitted_by_rundown *reader;
 	struct rundown rundown;
 	bool keeps; /* keep the earlier reports: the runtime has reported what was unloaded since */
 };
 
-static struct sym_error *report_all(struct jitted_by_rundown *reader,
-				    const struct runtime_assemblies *assemblies, void *context)
+static struct sym_error *report_all(void *context, const struct runtime_assemblies *assemblies)
 {
 	const struct listing *listing = context;
+	struct jitted_by_rundown *reader = listing->reader;
 	struct reported_methods reported;
 	struct sym_error *error;
 
@@ -206,7 +181,7 @@ static struct sym_error *find_more_stubs(struct jitted_by_rundown *reader,
 static struct sym_error *list_all(struct jitted_by_rundown *reader, const struct clr_target *target,
 				  bool keeps)
 {
-	struct listing listing = { .keeps = keeps };
+	struct listing listing = { .reader = reader, .keeps = keeps };
 	struct diagnostics_place place;
 	struct sym_error *error = find_place(reader, &place);
 	bool any;
@@ -214,7 +189,7 @@ static struct sym_error *list_all(struct jitted_by_rundown *reader, const struct
 	if (!error)
 		error = rundown_ask(&place, &listing.rundown);
 	if (!error)
-		error = with_assemblies(reader, target, report_all, &listing);
+		error = target->ops->use_assemblies(target->snapshot, report_all, &listing);
 	if (!error) {
 		stub_scan_find_barrier(target->process, target->space, &reader->reported.barrier);
 		error = find_stubs(reader, target, &any);
@@ -243,16 +218,16 @@ struct sym_error *jitted_by_rundown_begin(struct jitted_by_rundown *reader,
 }
 
 struct reporting {
+	struct jitted_by_rundown *reader;
 	struct rundown changes;
 	bool changed;
 };
 
-static struct sym_error *report_changes(struct jitted_by_rundown *reader,
-					const struct runtime_assemblies *assemblies, void *context)
+static struct sym_error *report_changes(void *context, const struct runtime_assemblies *assemblies)
 {
 	struct reporting *reporting = context;
 
-	return reported_methods_apply(&reader->reported, &reporting->changes, assemblies,
+	return reported_methods_apply(&reporting->reader->reported, &reporting->changes, assemblies,
 				      &reporting->changed);
 }
 
@@ -267,13 +242,12 @@ static struct sym_error *list_later(struct jitted_by_rundown *reader,
 	return sym_error_only_no_memory(error);
 }
 
-/* Applies what was loaded and unloaded, in `telling`. */
-static struct sym_error *apply_changes(struct jitted_by_rundown *reader,
-				       const struct clr_target *target, struct reporting *reporting)
+/* Applies what was loaded and unloaded. */
+static struct sym_error *apply_changes(const struct clr_target *target, struct reporting *reporting)
 {
 	if (!reporting->changes.method_count && !reporting->changes.module_count)
 		return NULL;
-	return with_assemblies(reader, target, report_changes, reporting);
+	return target->ops->use_assemblies(target->snapshot, report_changes, reporting);
 }
 
 struct sym_error *jitted_by_rundown_go_on(struct jitted_by_rundown *reader,
@@ -281,7 +255,7 @@ struct sym_error *jitted_by_rundown_go_on(struct jitted_by_rundown *reader,
 					  struct string_interner *names,
 					  struct runtime_source **ret)
 {
-	struct reporting reporting = { 0 };
+	struct reporting reporting = { .reader = reader };
 	struct sym_error *error = rundown_follow_take(reader->follow, &reporting.changes);
 	bool has_gap = reporting.changes.has_gap;
 
@@ -289,7 +263,7 @@ struct sym_error *jitted_by_rundown_go_on(struct jitted_by_rundown *reader,
 		error = list_all(reader, target, false);
 		reporting.changed = true;
 	} else if (!error) {
-		error = apply_changes(reader, target, &reporting);
+		error = apply_changes(target, &reporting);
 	}
 	rundown_deinit(&reporting.changes);
 	if (!error && !has_gap && diagnostics_now_ms() >= reader->list_due_ms)
@@ -316,13 +290,13 @@ struct sym_error *jitted_by_rundown_end(struct jitted_by_rundown *reader,
 					const struct clr_target *target,
 					struct string_interner *names, struct runtime_source **ret)
 {
-	struct reporting reporting = { 0 };
+	struct reporting reporting = { .reader = reader };
 	struct sym_error *error =
 		reader->follow ? rundown_follow_take(reader->follow, &reporting.changes) : NULL;
 
 	drop_unloads(&reporting.changes);
 	if (!error)
-		error = apply_changes(reader, target, &reporting);
+		error = apply_changes(target, &reporting);
 	rundown_deinit(&reporting.changes);
 	if (!error && reporting.changed)
 		error = runtime_source_open_reported(&reader->reported, names, ret);

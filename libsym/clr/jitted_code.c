@@ -223,10 +223,7 @@ static struct sym_error *open_contract(const struct clr_target *target, struct j
 		return error;
 	if (!mapping)
 		return explain_no_mapping(target);
-	error = target->process->core ? clr_target_open_core(target, &memory)
-				      : remote_memory_open_process(target->process->pid, &memory);
-	if (!error)
-		remote_memory_charge(memory, process_account(target->process));
+	error = clr_target_open_memory(target, &memory);
 	if (!error)
 		error = jit_reader_open(memory, mapping->start_address - mapping->offset, ret);
 	if (!error)

@@ -283,12 +283,10 @@ static struct sym_error *open_debug(struct jitted_lines *lines, const struct clr
 	if (!mapping)
 		return sym_error_create(SYM_ERROR_NOT_FOUND,
 					"the runtime's own file is not mapped");
-	error = target->process->core ? clr_target_open_core(target, &memory)
-				      : remote_memory_open_process(target->process->pid, &memory);
-	if (error)
-		return error;
-	remote_memory_charge(memory, process_account(target->process));
-	error = jit_debug_open(memory, mapping->start_address - mapping->offset, &lines->debug);
+	error = clr_target_open_memory(target, &memory);
+	if (!error)
+		error = jit_debug_open(memory, mapping->start_address - mapping->offset,
+				       &lines->debug);
 	if (!error)
 		memory = NULL; /* owned by the reader now */
 	return error;

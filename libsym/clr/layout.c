@@ -78,7 +78,6 @@ static const struct need needs[] = {
 	{ "RangeSection", "RangeEndOpen", offsetof(struct layout, range_section.range_end_open) },
 	{ "RangeSection", "Flags", offsetof(struct layout, range_section.flags) },
 	{ "RangeSection", "HeapList", offsetof(struct layout, range_section.heap_list) },
-	{ "RangeSection", "R2RModule", offsetof(struct layout, range_section.r2r_module) },
 	{ "CodeHeapListNode", "StartAddress", offsetof(struct layout, code_heap.start_address) },
 	{ "CodeHeapListNode", "EndAddress", offsetof(struct layout, code_heap.end_address) },
 	{ "CodeHeapListNode", "MapBase", offsetof(struct layout, code_heap.map_base) },

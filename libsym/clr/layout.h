@@ -29,7 +29,7 @@ struct layout {
 		uint32_t next, range_begin, range_end_open, range_section;
 	} fragment;
 	struct {
-		uint32_t range_begin, range_end_open, flags, heap_list, r2r_module;
+		uint32_t range_begin, range_end_open, flags, heap_list;
 	} range_section;
 	struct {
 		uint32_t start_address, end_address, map_base, header_map;

@@ -2,59 +2,37 @@
 #include "libsym/clr/precode_names.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "libsym/base/address_table.h"
 #include "libsym/limits.h"
 
-/* Methods with code, by MethodDesc. Only for those a recyclable MethodDesc is known to be alive. */
-struct living {
-	uint64_t method_desc;
-	const struct look *look;
-};
-
-struct living_list {
-	struct living *items;
-	size_t count;
-};
-
-static int compare_living(const void *a, const void *b)
+/*
+ * Lists methods with code, by MethodDesc: only for those a recyclable MethodDesc is known to be
+ * alive. False when out of memory.
+ */
+static bool list_living(const struct jit_scan *round, struct address_table *ret)
 {
-	const struct living *left = a, *right = b;
+	for (size_t i = 0; i < round->map.block_count; i++) {
+		struct look *look = &round->looks[i];
+		struct range_slot *slot;
 
-	return left->method_desc < right->method_desc ? -1 : left->method_desc > right->method_desc;
-}
-
-static struct living_list list_living(const struct jit_scan *round)
-{
-	struct living_list list = { calloc(round->map.block_count + 1, sizeof(*list.items)), 0 };
-
-	for (size_t i = 0; list.items && i < round->map.block_count; i++)
-		if (round->looks[i].state == BLOCK_NAMED)
-			list.items[list.count++] =
-				(struct living){ round->looks[i].method.method_desc,
-						 &round->looks[i] };
-	if (list.count)
-		qsort(list.items, list.count, sizeof(*list.items), compare_living);
-	return list;
-}
-
-static const struct look *find_living(const struct living_list *list, uint64_t method_desc)
-{
-	struct living key = { .method_desc = method_desc };
-	const struct living *found =
-		list->count ? bsearch(&key, list->items, list->count, sizeof(key), compare_living)
-			    : NULL;
-
-	return found ? found->look : NULL;
+		if (look->state != BLOCK_NAMED || !look->method.method_desc)
+			continue;
+		slot = address_table_slot(ret, look->method.method_desc);
+		if (!slot)
+			return false;
+		slot->value = look;
+	}
+	return true;
 }
 
 static const char precode_prefix[] = "[precode] ";
 
 static void name_thunk(const struct jit_tools *tools, const struct jit_scan *round,
-		       const struct living_list *living, struct precode_names *thunks,
+		       const struct address_table *living, struct precode_names *thunks,
 		       struct precode_name *thunk)
 {
-	const struct look *look = find_living(living, thunk->precode.method_desc);
+	const struct look *look = address_table_find(living, thunk->precode.method_desc);
 	size_t offset = thunks->names.size_bytes;
 	enum method_outcome outcome = METHOD_READ;
 	bool is_volatile = false;
@@ -78,8 +56,8 @@ static void name_thunk(const struct jit_tools *tools, const struct jit_scan *rou
 static struct sym_error *name_thunks(const struct jit_tools *tools, const struct jit_scan *round,
 				     struct precode_names *thunks)
 {
-	struct living_list living = list_living(round);
-	struct sym_error *error = living.items ? NULL : &sym_error_no_memory;
+	struct address_table living = { 0 };
+	struct sym_error *error = list_living(round, &living) ? NULL : &sym_error_no_memory;
 
 	for (bool again = true; !error && again;) {
 		for (size_t i = 0; i < thunks->count; i++)
@@ -92,7 +70,7 @@ static struct sym_error *name_thunks(const struct jit_tools *tools, const struct
 		if (!error)
 			error = remote_memory_fetch(tools->memory, &again);
 	}
-	free(living.items);
+	address_table_deinit(&living);
 	return error;
 }
 
