@@ -50,13 +50,6 @@ static bool buf_enlarge(struct buf *buf, size_t capacity_bytes)
 	return true;
 }
 
-void buf_expect(struct buf *buf, size_t bytes)
-{
-	if (buf->failure == BUF_OK && bytes > buf->capacity_bytes - buf->size_bytes &&
-	    bytes <= buf->max_bytes - buf->size_bytes)
-		(void)buf_enlarge(buf, buf->size_bytes + bytes);
-}
-
 char *buf_reserve(struct buf *buf, size_t bytes)
 {
 	size_t needed_bytes, capacity_bytes;

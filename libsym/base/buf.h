@@ -51,10 +51,6 @@ static inline void buf_swap(struct buf *a, struct buf *b)
 /* Returns room for `bytes` more, not yet counted in size_bytes; NULL on failure. */
 char *buf_reserve(struct buf *buf, size_t bytes);
 
-/* Reserves room for about `bytes` more, to avoid reallocations. If there is none, the buffer has
- * not failed. */
-void buf_expect(struct buf *buf, size_t bytes);
-
 bool buf_append_slow(struct buf *buf, const void *bytes, size_t count);
 bool buf_printf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool buf_vprintf(struct buf *buf, const char *format, va_list arguments);

@@ -81,7 +81,6 @@ static struct sym_error *list_ranges(void *source, const struct source_sink *sin
 	size_t count;
 
 	ranges = r2r_ranges(precompiled_r2r(precompiled), &count);
-	symbols_builder_expect(sink->builder, count);
 	buf_init(&name, LIMIT_NAME_BYTES);
 	for (size_t i = 0; i < count && name.failure != BUF_NO_MEMORY; i++)
 		if (sink->stubs || ranges[i].kind != R2R_STUB)

@@ -12,14 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/huge_memory.h"
+#include "libsym/base/grow.h"
 #include "libsym/budget_api.h"
 #include "libsym/index/index.h"
 #include "libsym/limits.h"
-
-enum {
-	FIRST_CAPACITY = 64
-};
 
 void symbols_builder_init(struct symbols_builder *builder)
 {
@@ -120,50 +116,16 @@ void symbols_builder_deinit(struct symbols_builder *builder)
 	*builder = (struct symbols_builder){ 0 };
 }
 
-static bool enlarge_list(struct symbols_builder *builder, size_t capacity)
-{
-	struct sym_symbol *items = reallocarray(builder->list.items, capacity, sizeof(*items));
-
-	if (!items)
-		return false;
-	huge_memory_advise(items, capacity * sizeof(*items));
-	builder->list.items = items;
-	builder->capacity = capacity;
-	return true;
-}
-
-static size_t next_capacity(const struct symbols_builder *builder)
-{
-	size_t capacity = builder->capacity ? builder->capacity * 2 : FIRST_CAPACITY;
-
-	return capacity < LIMIT_INDEX_SYMBOLS ? capacity : LIMIT_INDEX_SYMBOLS;
-}
-
-void symbols_builder_expect(struct symbols_builder *builder, size_t count)
-{
-	size_t capacity = next_capacity(builder);
-
-	if (builder->failure || count > LIMIT_INDEX_SYMBOLS - builder->list.count ||
-	    builder->list.count + count <= builder->capacity)
-		return;
-	if (capacity < builder->list.count + count)
-		capacity = builder->list.count + count;
-	(void)enlarge_list(builder, capacity);
-}
-
 static bool make_room(struct symbols_builder *builder)
 {
 	if (builder->failure)
 		return false;
-	if (builder->list.count < builder->capacity)
-		return true;
-	if (builder->list.count >= LIMIT_INDEX_SYMBOLS) {
+	if (builder->list.count >= LIMIT_INDEX_SYMBOLS)
 		builder->failure = sym_error_create(SYM_ERROR_LIMIT,
 						    "more than %zu symbols (LIMIT_INDEX_SYMBOLS)",
 						    LIMIT_INDEX_SYMBOLS);
-		return false;
-	}
-	if (!enlarge_list(builder, next_capacity(builder)))
+	else if (!grow_items((void **)&builder->list.items, &builder->capacity, builder->list.count,
+			     sizeof(*builder->list.items)))
 		builder->failure = &sym_error_no_memory;
 	return !builder->failure;
 }

@@ -45,8 +45,6 @@ struct symbols_builder {
 };
 
 void symbols_builder_init(struct symbols_builder *builder);
-/* Makes room for about `count` more symbols. Only advice. */
-void symbols_builder_expect(struct symbols_builder *builder, size_t count);
 void symbols_builder_deinit(struct symbols_builder *builder);
 /* Charges everything added from now on to `account`, until the list is destroyed; NULL: to none.
  * `path` is what it is for, and must be valid until the next call. */

@@ -12,11 +12,6 @@
 #include "libsym/limits.h"
 #include "libsym/symbols/symbols.h"
 
-enum {
-	ASKED_NAMES = 1024,
-	LINE_BYTES = 32 /* without the name */
-};
-
 struct rendering {
 	enum sym_map_format format;
 	uint32_t flags;
@@ -82,17 +77,6 @@ static void render_symbol(struct rendering *rendering, const struct sym_symbol *
 				   rendering->flags & SYM_WRITE_NO_TIERS ? NULL : symbol->tier);
 }
 
-/* Reserves room for all lines at once, estimated from a sample of names. */
-static void expect_lines(struct rendering *rendering, const struct sym_symbol *symbols,
-			 size_t count)
-{
-	size_t step = count / ASKED_NAMES + 1, bytes = 0;
-
-	for (size_t i = 0; i < count; i += step)
-		bytes += step * (strlen(symbols[i].name) + LINE_BYTES);
-	buf_expect(&rendering->text, bytes + bytes / 16);
-}
-
 struct sym_error *sym_symbols_format(const struct sym_symbols *symbols, size_t first, size_t count,
 				     enum sym_map_format format, uint32_t write_flags,
 				     char **text_ret, size_t *size_bytes_ret)
@@ -113,7 +97,6 @@ struct sym_error *sym_symbols_format(const struct sym_symbols *symbols, size_t f
 					(int)format);
 	buf_init(&rendering.text, LIMIT_PERF_MAP_BYTES);
 	buf_init(&rendering.short_name, LIMIT_PERF_MAP_BYTES);
-	expect_lines(&rendering, symbols->items + first, count);
 	for (size_t i = first; i < first + count; i++)
 		render_symbol(&rendering, &symbols->items[i]);
 	if (rendering.short_name.failure != BUF_OK)

@@ -264,7 +264,6 @@ static char *resolve_text(const struct buf *modules, bool is_complete)
 	struct buf text;
 
 	buf_init(&text, most_answer_bytes + 2 * most_frame_bytes);
-	buf_expect(&text, modules->size_bytes + 64);
 	buf_append_string(&text, is_complete ? "{\"complete\":true,\"modules\":["
 					     : "{\"complete\":false,\"modules\":[");
 	buf_append(&text, modules->data, modules->size_bytes);
