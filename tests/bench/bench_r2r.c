@@ -298,52 +298,6 @@ enum {
 	LOOKUPS = 200000
 };
 
-/* The look-up before buckets existed: a binary search. */
-static size_t by_halving(const struct r2r_range *ranges, size_t count, uint32_t rva)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges[middle].rva <= rva)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || rva - ranges[low - 1].rva >= ranges[low - 1].size_bytes)
-		return SIZE_MAX;
-	for (low--; low && ranges[low - 1].rva == ranges[low].rva;)
-		low--;
-	return low;
-}
-
-static void find_figure(const struct r2r *r2r, const uint64_t *positions)
-{
-	double ours = 0, peer = 0;
-	const struct r2r_range *ranges;
-	size_t count, different = 0;
-
-	ranges = r2r_ranges(r2r, &count);
-	for (int round = 0; round < ROUNDS; round++) {
-		size_t sum = 0, other = 0;
-		double begin = seconds();
-
-		for (size_t i = 0; i < LOOKUPS; i++)
-			sum += r2r_find(r2r, (uint32_t)positions[i]);
-		least(&ours, seconds() - begin);
-		begin = seconds();
-		for (size_t i = 0; i < LOOKUPS; i++)
-			other += by_halving(ranges, count, (uint32_t)positions[i]);
-		least(&peer, seconds() - begin);
-		different += sum != other;
-	}
-	figure("r2r_find_vs_halving", ours / LOOKUPS * 1e9, peer / LOOKUPS * 1e9,
-	       (struct bench_goal){ .most = 60 }, "ns");
-	if (different)
-		puts("r2r_find_vs_halving: the answers differ: short");
-}
-
 /* The cost for a user of the library, including all names. */
 static void resolve_figure(const char *path, const uint64_t *positions)
 {
@@ -396,7 +350,6 @@ static void look_up_figures(const char *path, struct opened *shared)
 		positions[i] = range->rva + noise() % range->size_bytes;
 	}
 	printf("r2r: %s with %zu ranges\n", path, count);
-	find_figure(r2r, positions);
 	resolve_figure(path, positions);
 	metadata_close(shared->metadata);
 	shared->metadata = NULL;
