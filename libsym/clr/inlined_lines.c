@@ -10,7 +10,7 @@ void inlined_lines_deinit(struct inlined_lines *lines)
 {
 	inlined_methods_destroy(lines->methods);
 	buf_deinit(&lines->texts);
-	string_interner_release(lines->names);
+	text_set_deinit(&lines->names);
 	*lines = (struct inlined_lines){ 0 };
 }
 
@@ -101,16 +101,8 @@ static struct sym_error *line_of(const struct inlined_target *target,
 /* Names live as long as the process's data. */
 static struct sym_error *keep_name(struct inlined_lines *lines, const char *name, const char **ret)
 {
-	struct sym_error *error = NULL;
-	uint32_t offset;
-
-	if (!lines->names)
-		error = string_interner_create(&lines->names);
-	if (!error)
-		error = string_interner_add(lines->names, name, strlen(name), &offset);
-	if (!error)
-		*ret = string_pool_at(string_interner_names(lines->names), offset);
-	return error;
+	*ret = text_set_add(&lines->names, name, strlen(name));
+	return *ret ? NULL : &sym_error_no_memory;
 }
 
 /* The call of item `i` stands in the method of the next frame. */

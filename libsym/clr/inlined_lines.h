@@ -6,16 +6,16 @@
 #ifndef LIBSYM_CLR_INLINED_LINES_H
 #define LIBSYM_CLR_INLINED_LINES_H
 
+#include "libsym/base/text_set.h"
 #include "libsym/clr/inlined_methods.h"
 #include "libsym/clr/jitted_modules.h"
 #include "libsym/format/dotnet/debug_info.h"
-#include "libsym/index/string_interner.h"
 
 /* For all snapshots of a process. All zero: nothing was read. */
 struct inlined_lines {
 	/* private */
 	struct inlined_methods *methods; /* NULL: not needed yet */
-	struct string_interner *names;
+	struct text_set names;
 	struct buf texts; /* names of the chains read last */
 };
 

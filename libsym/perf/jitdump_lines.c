@@ -8,7 +8,7 @@
 
 void jitdump_lines_deinit(struct jitdump_lines *lines)
 {
-	string_interner_release(lines->files);
+	text_set_deinit(&lines->files);
 }
 
 void jitdump_lines_note(struct jitdump_lines *lines, const struct jitdump_record *record)
@@ -48,21 +48,6 @@ static void *read_record(const struct jitdump_lines_of *of, size_t *size_bytes_r
 	return bytes;
 }
 
-/* Interns a file name. */
-static const char *jitdump_lines_intern_file(struct jitdump_lines *lines,
-					     const struct jitdump_line *line)
-{
-	struct sym_error *error = lines->files ? NULL : string_interner_create(&lines->files);
-	uint32_t offset = 0;
-
-	if (!error)
-		error = string_interner_add(lines->files, line->file, line->file_bytes, &offset);
-	if (!error)
-		return string_pool_at(string_interner_names(lines->files), offset);
-	sym_error_destroy(error);
-	return NULL;
-}
-
 bool jitdump_lines_find(struct jitdump_lines *lines, const struct jitdump_lines_of *of,
 			uint64_t offset_bytes, struct source_line *ret)
 {
@@ -77,7 +62,7 @@ bool jitdump_lines_find(struct jitdump_lines *lines, const struct jitdump_lines_
 	if (!bytes || !jitdump_line_find(bytes, size_bytes, of->swapped, of->code_size_bytes,
 					 shift_bytes, offset_bytes, &line))
 		return false;
-	ret->file = jitdump_lines_intern_file(lines, &line);
+	ret->file = text_set_add(&lines->files, line.file, line.file_bytes);
 	ret->line = line.line;
 	return ret->file;
 }

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libsym/base/text_set.h"
 #include "libsym/format/perf/jitdump.h"
-#include "libsym/index/string_interner.h"
 #include "libsym/perf/growing_file.h"
 
 /* Zero before its first use. */
@@ -22,7 +22,7 @@ struct jitdump_lines {
 	 * line lies just after an ELF header. All addresses of a dump have the same base.
 	 */
 	bool from_code, from_header;
-	struct string_interner *files; /* NULL before the first line */
+	struct text_set files;
 };
 
 void jitdump_lines_deinit(struct jitdump_lines *lines);

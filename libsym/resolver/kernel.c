@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libsym/index/string_interner.h"
+#include "libsym/base/text_set.h"
 #include "libsym/resolver/kernel_changes.h"
 #include "libsym/source/kernel_source.h"
 #include "libsym/symbols/result.h"
@@ -42,8 +42,8 @@ struct kernel_modules {
 	uint64_t digest;
 	uint64_t read_ns;
 	struct kernel_source *source; /* NULL: as read when the kernel was opened */
-	struct string_interner
-		*handed; /* names and modules in answers, which stay when the source is replaced */
+	struct text_set
+		handed; /* names and modules in answers, which stay when the source is replaced */
 };
 
 struct sym_kernel {
@@ -58,7 +58,7 @@ static void modules_close(struct kernel_modules *modules)
 	pthread_mutex_destroy(&modules->lock);
 	close(modules->fd);
 	kernel_source_close(modules->source);
-	string_interner_release(modules->handed);
+	text_set_deinit(&modules->handed);
 	free(modules);
 }
 
@@ -83,7 +83,6 @@ uint64_t kernel_clock_ns(void)
 static struct sym_error *modules_open(int fd, struct kernel_modules **ret)
 {
 	struct kernel_modules *modules = calloc(1, sizeof(*modules));
-	struct sym_error *error;
 
 	if (!modules) {
 		close(fd);
@@ -93,12 +92,8 @@ static struct sym_error *modules_open(int fd, struct kernel_modules **ret)
 	modules->fd = fd;
 	modules->read_ns = kernel_clock_ns();
 	modules->has_digest = kernel_changes_digest(&modules->digest);
-	error = string_interner_create(&modules->handed);
-	if (error)
-		modules_close(modules);
-	else
-		*ret = modules;
-	return error;
+	*ret = modules;
+	return NULL;
 }
 
 static bool is_running(int fd)
@@ -222,13 +217,8 @@ static struct sym_error *modules_update(struct kernel_modules *modules, uint64_t
 /* Interns a text in memory that lives as long as the kernel. */
 static struct sym_error *keep_text(struct kernel_modules *modules, const char **text)
 {
-	uint32_t offset;
-	struct sym_error *error =
-		string_interner_add(modules->handed, *text, strlen(*text), &offset);
-
-	if (!error)
-		*text = string_pool_at(string_interner_names(modules->handed), offset);
-	return error;
+	*text = text_set_add(&modules->handed, *text, strlen(*text));
+	return *text ? NULL : &sym_error_no_memory;
 }
 
 /* Searches the current list. Without a newer list *found and *match stay as of the opening. */
