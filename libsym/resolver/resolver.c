@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/single_threaded.h>
 
 #include "libsym/format/dotnet/il_map.h"
 #include "libsym/limits.h"
@@ -19,18 +18,20 @@
 
 struct sym_error *sym_resolver_create(struct sym_snapshot *snapshot, struct sym_resolver **ret)
 {
-	struct sym_resolver *resolver =
-		aligned_alloc(_Alignof(struct sym_resolver), sizeof(*resolver));
+	struct sym_resolver *resolver = calloc(1, sizeof(*resolver));
 
-	if (!resolver)
+	if (resolver)
+		resolver->answers = answer_cache_create();
+	if (!resolver || !resolver->answers) {
+		free(resolver);
 		return &sym_error_no_memory;
-	memset(resolver, 0, sizeof(*resolver));
+	}
 	resolver->snapshot = snapshot;
 	atomic_init(&resolver->now, snapshot);
 	buf_init(&resolver->maps, LIMIT_MAPS_BYTES);
 	pthread_mutex_init(&resolver->lock, NULL);
 	pthread_mutex_init(&resolver->refresh_lock, NULL);
-	epoch_enable_slots(&resolver->readers);
+	lazy_init(&resolver->kernel);
 	*ret = resolver;
 	return NULL;
 }
@@ -48,31 +49,20 @@ void sym_resolver_destroy(struct sym_resolver *resolver)
 	if (atomic_load(&resolver->now) != resolver->snapshot)
 		sym_snapshot_close(atomic_load(&resolver->now));
 	sym_snapshot_close(resolver->before);
-	answer_cache_destroy(atomic_load(&resolver->answers));
+	answer_cache_destroy(resolver->answers);
 	buf_deinit(&resolver->maps);
-	string_interner_release(resolver->paths);
+	text_set_deinit(&resolver->paths);
 	pthread_mutex_destroy(&resolver->refresh_lock);
-	sym_kernel_close(atomic_load(&resolver->kernel));
+	lazy_deinit(&resolver->kernel);
 	pthread_mutex_destroy(&resolver->lock);
 	free(resolver);
-}
-
-/*
- * True while the program has one thread. During the call only the caller's own function could start
- * another one.
- */
-static inline bool is_alone(const struct sym_resolver *resolver)
-{
-	return __libc_single_threaded && !resolver->snapshot->ground->context.fetch;
 }
 
 static inline struct resolving begin_resolving(struct sym_resolver *resolver)
 {
 	struct resolving resolving = { .resolver = resolver };
 
-	resolving.counted = !is_alone(resolver);
-	if (resolving.counted)
-		resolving.reading = epoch_enter(&resolver->readers);
+	resolving.reading = epoch_enter(&resolver->readers);
 	/* After the registration as a reader: answers of this state stay valid from here on. */
 	resolving.state.changes = atomic_load(&resolver->changes);
 	resolving.snapshot = atomic_load(&resolver->now);
@@ -83,8 +73,7 @@ static inline struct resolving begin_resolving(struct sym_resolver *resolver)
 
 static void end_resolving(const struct resolving *resolving)
 {
-	if (resolving->counted)
-		epoch_leave(&resolving->resolver->readers, &resolving->reading);
+	epoch_leave(&resolving->resolver->readers, resolving->reading);
 }
 
 static bool find_live(const struct resolving *resolving, const struct runtime_source *live,
@@ -212,33 +201,31 @@ static void resolve_image(const struct resolving *resolving, size_t line, struct
 		find_written(resolver_get_self_reported(resolving), answer);
 }
 
-/* For a recorded process the recorded kernel beside it; that can be missing. */
-static struct sym_error *open_kernel(const struct process *process, struct sym_kernel **ret)
+/*
+ * For a recorded process the recorded kernel beside it; that can be missing. A failed open is tried
+ * again for the next address: it costs little.
+ */
+static void *open_kernel(const void *context)
 {
-	return process->recorded ? kernel_open_at(process->proc_fd, "../kallsyms", ret)
-				 : sym_kernel_open(NULL, ret);
+	const struct process *process = context;
+	struct sym_kernel *kernel = NULL;
+
+	sym_error_destroy(process->recorded
+				  ? kernel_open_at(process->proc_fd, "../kallsyms", &kernel)
+				  : sym_kernel_open(NULL, &kernel));
+	return kernel;
 }
 
-/* A failed open is tried again for the next address: it costs little. */
-static const struct sym_kernel *get_kernel(struct sym_resolver *resolver)
+static void close_kernel(void *kernel)
 {
-	struct sym_kernel *kernel = atomic_load_explicit(&resolver->kernel, memory_order_acquire);
-
-	if (kernel)
-		return kernel;
-	pthread_mutex_lock(&resolver->lock);
-	kernel = atomic_load(&resolver->kernel);
-	if (!kernel) {
-		sym_error_destroy(open_kernel(resolver->snapshot->process, &kernel));
-		atomic_store_explicit(&resolver->kernel, kernel, memory_order_release);
-	}
-	pthread_mutex_unlock(&resolver->lock);
-	return kernel;
+	sym_kernel_close(kernel);
 }
 
 static void resolve_kernel(const struct resolving *resolving, struct sym_answer *answer)
 {
-	const struct sym_kernel *kernel = get_kernel(resolving->resolver);
+	struct sym_resolver *resolver = resolving->resolver;
+	const struct sym_kernel *kernel =
+		lazy_get(&resolver->kernel, open_kernel, close_kernel, resolver->snapshot->process);
 
 	if (kernel) {
 		kernel_answer(kernel, resolving->begin_ns, answer);
@@ -291,45 +278,13 @@ static void resolve_place(const struct resolving *resolving, struct sym_answer *
 
 /* ---- what was answered before ---------------------------------------------------------- */
 
-static bool resolver_find_cached(const struct resolving *resolving, uint64_t address,
-				 struct sym_result *result, size_t number)
-{
-	struct answer_cache *answers =
-		atomic_load_explicit(&resolving->resolver->answers, memory_order_acquire);
-
-	return answers &&
-	       answer_cache_find(answers, &resolving->state, address, &result->slots[number]);
-}
-
-static struct answer_cache *get_answers(struct sym_resolver *resolver)
-{
-	struct answer_cache *answers =
-		atomic_load_explicit(&resolver->answers, memory_order_acquire);
-
-	if (answers)
-		return answers;
-	pthread_mutex_lock(&resolver->lock);
-	answers = atomic_load(&resolver->answers);
-	if (!answers) {
-		answers = answer_cache_create();
-		atomic_store(&resolver->answers, answers);
-	}
-	pthread_mutex_unlock(&resolver->lock);
-	return answers;
-}
-
 /* Caches answers with a name only: the reason for a missing name may change. */
 static void resolver_cache_answer(const struct resolving *resolving,
 				  const struct sym_answer *answer)
 {
-	struct answer_cache *answers;
-
-	if ((answer->status != SYM_RESOLVED && answer->status != SYM_BOUNDS_ONLY) ||
-	    (answer->source == SYM_SOURCE_KERNEL && !kernel_answer_stays(answer)))
-		return;
-	answers = get_answers(resolving->resolver);
-	if (answers)
-		answer_cache_put(answers, &resolving->state, answer);
+	if ((answer->status == SYM_RESOLVED || answer->status == SYM_BOUNDS_ONLY) &&
+	    (answer->source != SYM_SOURCE_KERNEL || kernel_answer_stays(answer)))
+		answer_cache_put(resolving->resolver->answers, &resolving->state, answer);
 }
 
 static void resolve_one(const struct resolving *resolving, struct sym_answer *answer)
@@ -356,7 +311,8 @@ struct sym_error *sym_resolver_resolve_at(struct sym_resolver *resolver, const u
 	resolving = begin_resolving(resolver);
 	resolving.begin_ns = count > 1 ? kernel_clock_ns() : UINT64_MAX;
 	for (size_t i = 0; i < count; i++)
-		if (!resolver_find_cached(&resolving, addresses[i], result, i))
+		if (!answer_cache_find(resolver->answers, &resolving.state, addresses[i],
+				       &result->slots[i]))
 			resolve_one(&resolving, result_blank(result, i, addresses[i]));
 	if (times_ns)
 		resolver_answer_then(&resolving, times_ns, result);

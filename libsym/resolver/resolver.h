@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "libsym/base/epoch.h"
+#include "libsym/base/text_set.h"
 #include "libsym/format/linux/mapping_name.h"
-#include "libsym/index/string_interner.h"
 #include "libsym/perf/perfmap_source.h"
 #include "libsym/resolver/answer_cache.h"
 #include "libsym/snapshot/snapshot.h"
@@ -25,22 +25,20 @@ struct self_reported_code {
 
 /*
  * A refresh frees old data, so it waits until no reader can still use it: readers register
- * (base/epoch.h). A program with one thread need not.
+ * (base/epoch.h).
  */
 struct sym_resolver {
 	struct sym_snapshot *snapshot; /* the user's */
 	/* The mappings as of the last refresh: the user's snapshot, or one of ours. */
 	_Atomic(struct sym_snapshot *) now;
 	struct sym_snapshot *before; /* ours too, while its names are valid; may be NULL */
-	struct buf maps; /* the text of maps for `now`; empty before the first refresh */
-	/* Paths of mappings, which live as long as the resolver; NULL before the first refresh. */
-	struct string_interner *paths;
+	struct buf maps;       /* the text of maps for `now`; empty before the first refresh */
+	struct text_set paths; /* of mappings, which live as long as the resolver */
 	pthread_mutex_t lock;
 	_Atomic(struct self_reported_code *) written;
 	/* Number of calls of resolver_changed(). */
 	_Atomic(uint64_t) changes;
-	/* NULL: nothing resolved yet, or out of memory. */
-	_Atomic(struct answer_cache *) answers;
+	struct answer_cache *answers;
 	pthread_mutex_t refresh_lock;
 	struct self_reported_code *previous[2]; /* the last one first; their names are valid */
 	/* The runtime's code as of the last refresh; NULL: the snapshot's. */
@@ -48,15 +46,14 @@ struct sym_resolver {
 	struct jitted_code *live_before; /* its names are valid, and not among those of `live` */
 	struct jitted_reader *jitted_reader;
 	struct epoch readers;
-	_Atomic(struct sym_kernel *) kernel;
+	struct lazy kernel; /* struct sym_kernel */
 };
 
 /* One batch of addresses. */
 struct resolving {
 	struct sym_resolver *resolver;
 	const struct sym_snapshot *snapshot; /* the mappings */
-	bool counted;                        /* registered, in `reading` */
-	struct epoch_guard reading;
+	unsigned int reading;                /* of epoch_enter() */
 	struct answer_state state;
 	uint64_t begin_ns; /* for several addresses: kernel_clock_ns(); UINT64_MAX for one */
 };

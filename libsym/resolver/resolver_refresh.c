@@ -193,21 +193,15 @@ static struct sym_error *refresh_live(struct sym_resolver *resolver, enum sym_re
 /* Answers contain paths of mappings, so each path is interned for the life of the resolver. */
 static struct sym_error *keep_paths(struct sym_resolver *resolver, struct address_space *space)
 {
-	struct sym_error *error = resolver->paths ? NULL : string_interner_create(&resolver->paths);
 	const char *last = NULL, *kept = NULL;
 
-	if (error)
-		return error;
 	for (size_t i = 0; i < space->mapping_count; i++) {
-		uint32_t offset;
-
 		if (space->mappings[i].path != last) {
 			last = space->mappings[i].path;
-			error = string_interner_add(resolver->paths, last, strlen(last), &offset);
-			if (error)
-				return error;
-			kept = string_pool_at(string_interner_names(resolver->paths), offset);
+			kept = text_set_add(&resolver->paths, last, strlen(last));
 		}
+		if (!kept)
+			return &sym_error_no_memory;
 		space->mappings[i].path = kept;
 	}
 	return NULL;
@@ -372,7 +366,7 @@ struct sym_error *sym_resolver_refresh(struct sym_resolver *resolver, enum sym_r
 	struct sym_error *error;
 
 	pthread_mutex_lock(&resolver->refresh_lock);
-	kernel_refresh(atomic_load(&resolver->kernel));
+	kernel_refresh(lazy_peek(&resolver->kernel));
 	error = resolver_refresh_all(resolver, &found);
 	pthread_mutex_unlock(&resolver->refresh_lock);
 	if (!error && ret)
