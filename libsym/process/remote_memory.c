@@ -11,21 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/base/grow.h"
-#include "libsym/base/huge_memory.h"
 #include "libsym/limits.h"
 
-/*
- * The first slab is small, because a short look at a process needs no more. The others use huge
- * pages.
- */
-#define FIRST_SLAB_PAGES 256
-#define SLAB_PAGES       2048
-
+/* Adjacent pages that were read together. */
 struct slab {
 	struct slab *next;
-	size_t used_pages, page_count;
-	uint8_t *bytes;
+	uint8_t bytes[];
 };
 
 /* number 0 marks a free slot: page 0 of a process is never read. */
@@ -48,8 +41,7 @@ struct remote_memory {
 
 	struct page *pages; /* open addressing, a power of two */
 	size_t page_capacity, page_count;
-	struct slab *slabs; /* in use, then spare ones after them */
-	struct slab *spare;
+	struct slab *slabs;
 
 	uint64_t *wanted; /* page numbers */
 	size_t wanted_count, wanted_capacity;
@@ -90,14 +82,13 @@ struct sym_error *remote_memory_create(const struct remote_memory_ops *ops, void
 	return NULL;
 }
 
-static void slabs_free(struct slab *slab)
+static void free_slabs(struct remote_memory *memory)
 {
-	while (slab) {
-		struct slab *next = slab->next;
+	while (memory->slabs) {
+		struct slab *next = memory->slabs->next;
 
-		free(slab->bytes);
-		free(slab);
-		slab = next;
+		free(memory->slabs);
+		memory->slabs = next;
 	}
 }
 
@@ -107,8 +98,7 @@ void remote_memory_close(struct remote_memory *memory)
 		return;
 	if (memory->ops.close)
 		memory->ops.close(memory->context);
-	slabs_free(memory->slabs);
-	slabs_free(memory->spare);
+	free_slabs(memory);
 	free(memory->pages);
 	free(memory->wanted);
 	free(memory->copies);
@@ -171,14 +161,7 @@ void remote_memory_forget(struct remote_memory *memory)
 	memory->front.last_wanted = 0;
 	memory->copy_count = 0;
 	memory->no_memory = memory->too_big = false;
-	while (memory->slabs) {
-		struct slab *slab = memory->slabs;
-
-		memory->slabs = slab->next;
-		slab->used_pages = 0;
-		slab->next = memory->spare;
-		memory->spare = slab;
-	}
+	free_slabs(memory);
 }
 
 /* Finds the slot of a page, or the free slot for it. */
@@ -316,44 +299,6 @@ bool remote_read(struct remote_memory *memory, uint64_t address, void *room, siz
 
 /* ---- fetching ------------------------------------------------------------- */
 
-static struct slab *slab_create(size_t page_count)
-{
-	struct slab *slab = calloc(1, sizeof(*slab));
-
-	if (!slab)
-		return NULL;
-	slab->page_count = page_count;
-	slab->bytes = huge_memory_allocate(page_count * REMOTE_PAGE_BYTES);
-	if (slab->bytes)
-		return slab;
-	free(slab);
-	return NULL;
-}
-
-/* Reserves up to `*count` adjacent pages. *count is lowered to what fits into the slab. */
-static uint8_t *slab_take(struct remote_memory *memory, size_t *count)
-{
-	struct slab *slab = memory->slabs;
-	size_t left;
-
-	if (!slab || slab->used_pages == slab->page_count) {
-		slab = memory->spare;
-		if (slab)
-			memory->spare = slab->next;
-		else
-			slab = slab_create(memory->slabs ? SLAB_PAGES : FIRST_SLAB_PAGES);
-		if (!slab)
-			return NULL;
-		slab->next = memory->slabs;
-		memory->slabs = slab;
-	}
-	left = slab->page_count - slab->used_pages;
-	if (*count > left)
-		*count = left;
-	slab->used_pages += *count;
-	return slab->bytes + (slab->used_pages - *count) * REMOTE_PAGE_BYTES;
-}
-
 /* One batch for ops->read. */
 struct batch {
 	struct iovec rooms[REMOTE_MAX_PIECES];
@@ -376,11 +321,19 @@ static void page_arrive(struct remote_memory *memory, uint64_t number, const uin
 	memory->front.windows[number % REMOTE_WINDOWS] = (struct remote_window){ number, bytes };
 }
 
+static void piece_skip(struct batch *batch, size_t i, size_t bytes)
+{
+	batch->pieces[i].iov_base = (uint8_t *)batch->pieces[i].iov_base + bytes;
+	batch->rooms[i].iov_base = (uint8_t *)batch->rooms[i].iov_base + bytes;
+	batch->pieces[i].iov_len -= bytes;
+	batch->rooms[i].iov_len -= bytes;
+}
+
 /* Records `bytes` that arrived for piece `i`, from its current start. */
 static void piece_advance(struct remote_memory *memory, struct batch *batch, size_t i, size_t bytes)
 {
 	uint64_t address = (uint64_t)(uintptr_t)batch->pieces[i].iov_base;
-	uint8_t *room = batch->rooms[i].iov_base;
+	const uint8_t *room = batch->rooms[i].iov_base;
 
 	memory->cost.bytes += bytes;
 	if (batch->done[i])
@@ -388,10 +341,7 @@ static void piece_advance(struct remote_memory *memory, struct batch *batch, siz
 	else
 		for (size_t at = 0; at + REMOTE_PAGE_BYTES <= bytes; at += REMOTE_PAGE_BYTES)
 			page_arrive(memory, (address + at) / REMOTE_PAGE_BYTES, room + at);
-	batch->pieces[i].iov_base = (void *)(uintptr_t)(address + bytes);
-	batch->rooms[i].iov_base = room + bytes;
-	batch->pieces[i].iov_len -= bytes;
-	batch->rooms[i].iov_len -= bytes;
+	piece_skip(batch, i, bytes);
 }
 
 /*
@@ -407,10 +357,7 @@ static bool piece_fail(struct remote_memory *memory, struct batch *batch, size_t
 		return false;
 	page_slot(memory->pages, memory->page_capacity, address / REMOTE_PAGE_BYTES)->bytes =
 		unreadable;
-	batch->pieces[i].iov_base = (void *)(uintptr_t)(address + REMOTE_PAGE_BYTES);
-	batch->rooms[i].iov_base = (uint8_t *)batch->rooms[i].iov_base + REMOTE_PAGE_BYTES;
-	batch->pieces[i].iov_len -= REMOTE_PAGE_BYTES;
-	batch->rooms[i].iov_len -= REMOTE_PAGE_BYTES;
+	piece_skip(batch, i, REMOTE_PAGE_BYTES);
 	return batch->pieces[i].iov_len > 0;
 }
 
@@ -445,41 +392,25 @@ static struct sym_error *batch_run(struct remote_memory *memory, struct batch *b
 	return NULL;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return left < right ? -1 : left > right;
-}
-
-/* Most pages were requested in the order of addresses. */
-static void sort_wanted(struct remote_memory *memory)
-{
-	for (size_t i = 1; i < memory->wanted_count; i++)
-		if (memory->wanted[i - 1] > memory->wanted[i]) {
-			qsort(memory->wanted, memory->wanted_count, sizeof(*memory->wanted),
-			      compare_numbers);
-			return;
-		}
-}
-
 static struct sym_error *fetch_pages(struct remote_memory *memory, struct batch *batch)
 {
 	struct sym_error *error;
 	size_t i = 0;
 
-	sort_wanted(memory);
+	ascending_sort(memory->wanted, memory->wanted_count);
 	while (i < memory->wanted_count) {
 		size_t run = 1;
-		uint8_t *room;
+		struct slab *slab;
 
 		while (i + run < memory->wanted_count &&
 		       memory->wanted[i + run] == memory->wanted[i] + run)
 			run++;
-		room = slab_take(memory, &run);
-		if (!room)
+		slab = malloc(sizeof(*slab) + run * REMOTE_PAGE_BYTES);
+		if (!slab)
 			return &sym_error_no_memory;
-		batch_add(batch, memory->wanted[i] * REMOTE_PAGE_BYTES, room,
+		slab->next = memory->slabs;
+		memory->slabs = slab;
+		batch_add(batch, memory->wanted[i] * REMOTE_PAGE_BYTES, slab->bytes,
 			  run * REMOTE_PAGE_BYTES, NULL);
 		i += run;
 		if (batch->count < REMOTE_MAX_PIECES)
