@@ -2,11 +2,9 @@
 /*
  * How the lines of maps become files.
  *
- *   lines  -->  runs    adjacent lines of one file
- *          -->  groups  runs with the same device, inode, path and " (deleted)"; found by sorting
+ *   lines  -->  groups  lines with the same device, inode, path and " (deleted)"; found by sorting
  *          -->  files   one for each group, with the indexes of its mappings, by first mapping
  *
- * A typical file has one run, so only some hundred runs are sorted, not thousands of lines.
  * The paths of all groups are copied into one block.
  */
 #include "libsym/process/address_space.h"
@@ -17,29 +15,23 @@
 #include "libsym/format/linux/mapping_name.h"
 #include "libsym/limits.h"
 
-enum {
-	SHORT_LINE_BYTES = 64, /* most have more */
-	FEW_LINES = 4          /* of a library */
-};
-
-/* Adjacent lines of one file. Lines without a path may lie between them. */
-struct run {
+/* A line with a path. */
+struct named {
 	const char *path; /* of the text */
 	size_t path_bytes;
 	uint64_t inode;
 	uint32_t device_major;
 	uint32_t device_minor;
 	uint32_t deleted;
-	uint32_t first, last; /* mappings */
+	uint32_t index; /* of its mapping */
 };
 
 /* State of parsing a text of maps. */
 struct parse {
 	struct buf mappings; /* struct sym_mapping; the path is NULL until its group gives one */
-	struct buf runs;     /* struct run */
+	struct buf named;    /* struct named */
 	struct buf files;    /* struct address_space_file */
-	size_t named_count;  /* mappings with a path */
-	size_t paths_bytes;  /* of the paths of all runs, with their NULs */
+	size_t paths_bytes;  /* of the paths of all lines, with their NULs */
 	uint64_t previous_end;
 	uint64_t bad_lines;
 	uint32_t line_count; /* well-formed lines */
@@ -51,7 +43,7 @@ static int compare_u64(uint64_t a, uint64_t b)
 }
 
 /* The path last: the cheap keys already separate nearly all files. */
-static int compare_groups(const struct run *a, const struct run *b)
+static int compare_groups(const struct named *a, const struct named *b)
 {
 	int order = compare_u64(a->inode, b->inode);
 
@@ -68,12 +60,12 @@ static int compare_groups(const struct run *a, const struct run *b)
 	return order;
 }
 
-static int compare_runs(const void *left, const void *right)
+static int compare_named(const void *left, const void *right)
 {
-	const struct run *a = left, *b = right;
+	const struct named *a = left, *b = right;
 	int order = compare_groups(a, b);
 
-	return order ? order : compare_u64(a->first, b->first);
+	return order ? order : compare_u64(a->index, b->index);
 }
 
 static int compare_files(const void *left, const void *right)
@@ -135,29 +127,21 @@ static bool is_loaded_memfd(const char *path, const struct sym_mapping *mappings
 	return any & SYM_EXECUTE;
 }
 
-/* `index`: the mapping of the line, the last one so far. */
-static void add_to_run(struct parse *parse, const struct maps_line *line, uint32_t index)
+/* `index`: the mapping of the line. */
+static void add_named(struct parse *parse, const struct maps_line *line, uint32_t index)
 {
-	struct run own = {
+	const struct named named = {
 		.path = line->path,
 		.path_bytes = line->path_bytes,
 		.inode = line->inode,
 		.device_major = line->device_major,
 		.device_minor = line->device_minor,
 		.deleted = line->deleted,
-		.first = index,
-		.last = index,
+		.index = index,
 	};
-	size_t count = parse->runs.size_bytes / sizeof(own);
-	struct run *last = count ? (struct run *)parse->runs.data + count - 1 : NULL;
 
-	parse->named_count++;
-	if (last && !compare_groups(last, &own)) {
-		last->last = index;
-		return;
-	}
 	parse->paths_bytes += line->path_bytes + 1;
-	buf_append(&parse->runs, &own, sizeof(own));
+	buf_append(&parse->named, &named, sizeof(named));
 }
 
 static void add_line(struct parse *parse, const struct maps_line *line)
@@ -182,7 +166,7 @@ static void add_line(struct parse *parse, const struct maps_line *line)
 	parse->previous_end = line->end_address;
 	buf_append(&parse->mappings, &mapping, sizeof(mapping));
 	if (line->path_bytes)
-		add_to_run(parse, line, parse->line_count);
+		add_named(parse, line, parse->line_count);
 	parse->line_count++;
 }
 
@@ -191,75 +175,60 @@ static void parse_lines(struct parse *parse, const char *text, size_t size_bytes
 	struct maps_parser parser;
 	struct maps_line line;
 
-	/* An estimate, so that nothing is moved later. Unused pages cost nothing. */
-	buf_reserve(&parse->mappings, size_bytes / SHORT_LINE_BYTES * sizeof(struct sym_mapping));
-	buf_reserve(&parse->runs, size_bytes / SHORT_LINE_BYTES / FEW_LINES * sizeof(struct run));
 	maps_parser_init(&parser, text, size_bytes);
 	while (maps_parser_next(&parser, &line))
 		add_line(parse, &line);
 	parse->bad_lines += parser.bad_lines;
 }
 
-/* Appends the mappings of a run to those of the file. */
-static void add_run(const struct run *run, struct sym_mapping *mappings, uint32_t *indexes,
-		    struct address_space_file *file)
-{
-	for (uint32_t i = run->first; i <= run->last; i++) {
-		struct sym_mapping *mapping = &mappings[i];
-
-		if (mapping->path)
-			continue;
-		mapping->path = file->path;
-		indexes[file->mapping_count++] = i;
-		file->executable |= (mapping->protection & SYM_EXECUTE) != 0;
-	}
-}
-
-/* Adds one group and appends its mappings to `indexes`. Returns how many. */
-static size_t add_group(struct parse *parse, const struct run *runs, size_t count, const char *path,
-			uint32_t *indexes)
+/* Adds the file of one group, and sets the path of its mappings. Room in `indexes` for `count`. */
+static void add_group(struct parse *parse, const struct named *named, size_t count,
+		      const char *path, uint32_t *indexes)
 {
 	struct sym_mapping *mappings = (struct sym_mapping *)parse->mappings.data;
 	struct address_space_file file = {
 		.path = path,
-		.inode = runs->inode,
-		.device_major = runs->device_major,
-		.device_minor = runs->device_minor,
-		.deleted = runs->deleted,
+		.inode = named->inode,
+		.device_major = named->device_major,
+		.device_minor = named->device_minor,
+		.deleted = named->deleted,
 		.mapping_indexes = indexes,
+		.mapping_count = count,
 	};
 
-	for (size_t i = 0; i < count; i++)
-		add_run(&runs[i], mappings, indexes, &file);
+	for (size_t i = 0; i < count; i++) {
+		indexes[i] = named[i].index;
+		mappings[indexes[i]].path = path;
+		file.executable |= (mappings[indexes[i]].protection & SYM_EXECUTE) != 0;
+	}
 	if (*path == '/') {
 		file.memory = is_memory(path, file.deleted) &&
-			      !is_loaded_memfd(path, mappings, indexes, file.mapping_count);
+			      !is_loaded_memfd(path, mappings, indexes, count);
 		buf_append(&parse->files, &file, sizeof(file));
 	}
-	return file.mapping_count;
 }
 
-static struct sym_error *group_runs(struct parse *parse, struct address_space *space)
+static struct sym_error *make_groups(struct parse *parse, struct address_space *space)
 {
-	struct run *runs = (struct run *)parse->runs.data;
-	size_t count = parse->runs.size_bytes / sizeof(*runs), first, end;
+	struct named *named = (struct named *)parse->named.data;
+	size_t count = parse->named.size_bytes / sizeof(*named), first, end;
 	char *path = malloc(parse->paths_bytes + 1);
-	uint32_t *indexes = malloc(parse->named_count * sizeof(*indexes) + 1);
+	uint32_t *indexes = malloc(count * sizeof(*indexes) + 1);
 
 	space->text = path;
 	space->mapping_indexes = indexes;
 	if (!path || !indexes)
 		return &sym_error_no_memory;
 	if (count)
-		qsort(runs, count, sizeof(*runs), compare_runs);
+		qsort(named, count, sizeof(*named), compare_named);
 	for (first = 0; first < count; first = end) {
 		size_t path_bytes =
-			maps_unescape_path(runs[first].path, runs[first].path_bytes, path);
+			maps_unescape_path(named[first].path, named[first].path_bytes, path);
 
 		for (end = first + 1; end < count; end++)
-			if (compare_groups(&runs[first], &runs[end]))
+			if (compare_groups(&named[first], &named[end]))
 				break;
-		indexes += add_group(parse, &runs[first], end - first, path, indexes);
+		add_group(parse, &named[first], end - first, path, indexes + first);
 		path += path_bytes + 1;
 	}
 	return NULL;
@@ -272,24 +241,21 @@ static struct sym_error *address_space_adopt(struct parse *parse, struct address
 	space->file_count = parse->files.size_bytes / sizeof(*space->files);
 	space->mappings = (struct sym_mapping *)buf_steal(&parse->mappings, NULL);
 	space->files = (struct address_space_file *)buf_steal(&parse->files, NULL);
-	space->starts = malloc((space->mapping_count + 1) * sizeof(*space->starts));
-	if (!space->mappings || !space->files || !space->starts)
+	if (!space->mappings || !space->files)
 		return &sym_error_no_memory;
-	for (size_t i = 0; i < space->mapping_count; i++)
-		space->starts[i] = space->mappings[i].start_address;
 	qsort(space->files, space->file_count, sizeof(*space->files), compare_files);
 	return NULL;
 }
 
 static struct sym_error *address_space_build(struct parse *parse, struct address_space *space)
 {
-	const struct buf *grown[] = { &parse->mappings, &parse->runs, &parse->files };
+	const struct buf *grown[] = { &parse->mappings, &parse->named, &parse->files };
 	struct sym_error *error = NULL;
 
 	space->read_ns = INT64_MAX;
 	space->bad_lines = parse->bad_lines;
-	if (parse->mappings.failure == BUF_OK && parse->runs.failure == BUF_OK)
-		error = group_runs(parse, space);
+	if (parse->mappings.failure == BUF_OK && parse->named.failure == BUF_OK)
+		error = make_groups(parse, space);
 	for (size_t i = 0; !error && i < sizeof(grown) / sizeof(*grown); i++)
 		if (grown[i]->failure != BUF_OK)
 			error = sym_error_from_buf(grown[i], "maps");
@@ -300,7 +266,7 @@ static void parse_begin(struct parse *parse, size_t most_bytes)
 {
 	*parse = (struct parse){ 0 };
 	buf_init(&parse->mappings, most_bytes);
-	buf_init(&parse->runs, most_bytes);
+	buf_init(&parse->named, most_bytes);
 	buf_init(&parse->files, most_bytes);
 }
 
@@ -310,7 +276,7 @@ static struct sym_error *parse_end(struct parse *parse, struct address_space **r
 	struct sym_error *error = space ? address_space_build(parse, space) : &sym_error_no_memory;
 
 	buf_deinit(&parse->mappings);
-	buf_deinit(&parse->runs);
+	buf_deinit(&parse->named);
 	buf_deinit(&parse->files);
 	if (!error)
 		*ret = STEAL(space);
@@ -401,7 +367,6 @@ void address_space_destroy(struct address_space *space)
 	if (!space)
 		return;
 	free(space->mappings);
-	free(space->starts);
 	free(space->files);
 	free(space->mapping_indexes);
 	free(space->text);
@@ -410,8 +375,8 @@ void address_space_destroy(struct address_space *space)
 
 size_t address_space_find(const struct address_space *space, uint64_t address)
 {
-	const uint64_t *start = space->starts;
-	size_t count = space->mapping_count, found;
+	const struct sym_mapping *mapping = space->mappings;
+	size_t count = space->mapping_count;
 
 	/*
 	 * Finds the last mapping that starts at or below the address, without a branch that would
@@ -420,13 +385,12 @@ size_t address_space_find(const struct address_space *space, uint64_t address)
 	while (count > 1) {
 		size_t half = count / 2;
 
-		start = start[half] <= address ? start + half : start;
+		mapping = mapping[half].start_address <= address ? mapping + half : mapping;
 		count -= half;
 	}
-	found = (size_t)(start - space->starts);
-	if (!count || *start > address || space->mappings[found].end_address <= address)
+	if (!count || mapping->start_address > address || mapping->end_address <= address)
 		return ADDRESS_SPACE_NONE;
-	return found;
+	return (size_t)(mapping - space->mappings);
 }
 
 /*

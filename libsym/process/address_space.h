@@ -52,7 +52,6 @@ struct address_space {
 	uint64_t bad_lines; /* malformed, or not above the line before */
 	int64_t read_ns; /* time of reading, in ns since 1970; INT64_MAX for a recorded process */
 	/* private */
-	uint64_t *starts; /* start addresses of mappings, side by side for binary search */
 	uint32_t *mapping_indexes;
 	char *text;
 };
