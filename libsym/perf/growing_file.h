@@ -20,8 +20,7 @@ struct unflushed {
 	/*
 	 * Reads what follows the end of the file open as `fd`, and the status of the file at that
 	 * time.
-	 * `ret` is empty at first. Later it has the previous bytes, which stay if nothing was
-	 * written since.
+	 * `ret` is empty at first. Later it has the previous bytes, which are replaced.
 	 * Its maximum is LIMIT_STDIO_BYTES.
 	 * False, and an empty `ret`, when the bytes are unknown: the process writes all the time,
 	 * or its memory cannot be read any more.

@@ -28,10 +28,6 @@ enum {
 struct unflushed_stdio {
 	const struct process *process;
 	uint64_t stream_address;
-	/* The last look: start and end of the unflushed bytes, and the size of the file. */
-	bool has_looked;
-	const char *begin, *end;
-	off_t file_bytes;
 };
 
 /* ---- which stream it is ---------------------------------------------------------------- */
@@ -116,14 +112,6 @@ static bool has_been_written(int fd, const struct buf *held, uint64_t file_bytes
 	       !memcmp(end, held->data + held->size_bytes - bytes, bytes);
 }
 
-/* True when the stream is as at the last look. */
-static bool is_known(const struct unflushed_stdio *buffer, const FILE *stream,
-		     const struct stat *status)
-{
-	return buffer->has_looked && buffer->begin == stream->_IO_write_base &&
-	       buffer->end == stream->_IO_write_ptr && buffer->file_bytes == status->st_size;
-}
-
 /*
  * Copies the unflushed bytes of a stream, for a file that does not grow in between. False: they do
  * not follow the file.
@@ -154,27 +142,19 @@ static bool unflushed_stdio_copy(const struct unflushed_stdio *buffer, const FIL
 /* As unflushed.read. */
 static bool read_held(void *context, int fd, struct buf *ret, struct stat *status_ret)
 {
-	struct unflushed_stdio *buffer = context;
+	const struct unflushed_stdio *buffer = context;
 	FILE stream;
 
 	for (int i = 0; i < MOST_LOOKS; i++) {
 		if (fstat(fd, status_ret) ||
-		    !read_memory(buffer->process, buffer->stream_address, &stream, sizeof(stream)))
+		    !read_memory(buffer->process, buffer->stream_address, &stream,
+				 sizeof(stream)) ||
+		    !writes_to(buffer->process, &stream, status_ret))
 			break;
-		if (is_known(buffer, &stream, status_ret))
+		if (unflushed_stdio_copy(buffer, &stream, fd, ret, status_ret))
 			return true;
-		if (!writes_to(buffer->process, &stream, status_ret))
-			break;
-		if (unflushed_stdio_copy(buffer, &stream, fd, ret, status_ret)) {
-			buffer->has_looked = true;
-			buffer->begin = stream._IO_write_base;
-			buffer->end = stream._IO_write_ptr;
-			buffer->file_bytes = status_ret->st_size;
-			return true;
-		}
 	}
 	buf_clear(ret);
-	buffer->has_looked = false;
 	return false;
 }
 
