@@ -26,29 +26,11 @@ static int64_t in_ns(uint64_t ms)
 	return ms < INT64_MAX / 1000000 ? (int64_t)ms * 1000000 : INT64_MAX;
 }
 
-static struct sym_error *check_opts(const struct sym_budget_opts *opts, struct sym_budget_opts *ret)
-{
-	const uint8_t *bytes = (const uint8_t *)opts;
-
-	*ret = (struct sym_budget_opts){ .size = sizeof(*ret) };
-	if (opts && opts->size < sizeof(opts->size))
-		return sym_error_create(SYM_ERROR_ARGUMENT,
-					"sym_budget_opts.size is not set to the size of the "
-					"struct");
-	for (size_t i = sizeof(*ret); opts && i < opts->size; i++)
-		if (bytes[i])
-			return sym_error_create(SYM_ERROR_ARGUMENT,
-						"sym_budget_opts asks for something that this "
-						"version of libsym does not have");
-	if (opts)
-		memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
-	return NULL;
-}
-
 struct sym_error *sym_budget_create(const struct sym_budget_opts *opts, struct sym_budget **ret)
 {
 	struct sym_budget_opts checked;
-	struct sym_error *error = check_opts(opts, &checked);
+	struct sym_error *error =
+		sym_error_read_opts(opts, "sym_budget_opts", &checked, sizeof(checked));
 	struct sym_budget *budget;
 	struct budget_timer *timers;
 

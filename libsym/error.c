@@ -178,3 +178,25 @@ struct sym_error *sym_error_with_path(struct sym_error *error, const char *path)
 	sym_error_destroy(error);
 	return named;
 }
+
+struct sym_error *sym_error_read_opts(const void *opts, const char *name, void *ret,
+				      size_t size_bytes)
+{
+	size_t given_bytes;
+
+	memset(ret, 0, size_bytes);
+	if (!opts)
+		return NULL;
+	memcpy(&given_bytes, opts, sizeof(given_bytes));
+	if (given_bytes < sizeof(given_bytes))
+		return sym_error_create(SYM_ERROR_ARGUMENT,
+					"%s.size is not set to the size of the struct", name);
+	for (size_t i = size_bytes; i < given_bytes; i++)
+		if (((const uint8_t *)opts)[i])
+			return sym_error_create(SYM_ERROR_ARGUMENT,
+						"%s asks for something that this version of libsym "
+						"does not have",
+						name);
+	memcpy(ret, opts, given_bytes < size_bytes ? given_bytes : size_bytes);
+	return NULL;
+}

@@ -74,6 +74,13 @@ struct sym_error *sym_error_from_buf(const struct buf *buf, const char *what)
 struct sym_error *sym_error_with_path(struct sym_error *error, const char *path)
 	__attribute__((warn_unused_result));
 
+/*
+ * Copies a struct of options that begins with its size; NULL: none are set. What a newer caller has
+ * behind `size_bytes` must be zero. `name` is the struct's. Errors: ARGUMENT.
+ */
+struct sym_error *sym_error_read_opts(const void *opts, const char *name, void *ret,
+				      size_t size_bytes) __attribute__((warn_unused_result));
+
 DEFINE_GUARD(sym_error, struct sym_error *, sym_error_destroy)
 #define AUTO_ERROR GUARDED(sym_error)
 

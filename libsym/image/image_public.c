@@ -57,31 +57,14 @@ static struct sym_error *open_file(struct budget *budget, const char *path,
 	return error;
 }
 
-static struct sym_error *check_opts(const struct sym_image_opts *opts, struct sym_image_opts *ret)
-{
-	const uint8_t *bytes = (const uint8_t *)opts;
-
-	*ret = (struct sym_image_opts){ .size = sizeof(*ret) };
-	if (opts && opts->size < sizeof(opts->size))
-		return sym_error_create(SYM_ERROR_ARGUMENT,
-					"sym_image_opts.size is not set to the size of the struct");
-	for (size_t i = sizeof(*ret); opts && i < opts->size; i++)
-		if (bytes[i])
-			return sym_error_create(SYM_ERROR_ARGUMENT,
-						"sym_image_opts asks for something that this "
-						"version of libsym does not have");
-	if (opts)
-		memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
-	return NULL;
-}
-
 struct sym_error *sym_image_open_with(const char *path, const struct sym_image_opts *opts,
 				      struct sym_image **ret)
 {
 	struct object_file *object AUTO_OBJECT_FILE = NULL;
 	struct sym_image *image AUTO_IMAGE = NULL;
 	struct sym_image_opts checked;
-	struct sym_error *error = check_opts(opts, &checked);
+	struct sym_error *error =
+		sym_error_read_opts(opts, "sym_image_opts", &checked, sizeof(checked));
 
 	if (!error)
 		error = open_file(budget_inside(checked.budget), path, &object);

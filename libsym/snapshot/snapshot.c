@@ -23,25 +23,13 @@
 DEFINE_GUARD(ground, struct snapshot_shared *, snapshot_shared_release)
 #define AUTO_GROUND GUARDED(ground)
 
-/* Options of a newer version must be zero. */
 static struct sym_error *check_opts(const struct sym_snapshot_opts *opts,
 				    struct sym_snapshot_opts *ret)
 {
-	const uint8_t *bytes = (const uint8_t *)opts;
+	struct sym_error *error = sym_error_read_opts(opts, "sym_snapshot_opts", ret, sizeof(*ret));
 
-	*ret = (struct sym_snapshot_opts){ .size = sizeof(*ret) };
-	if (!opts)
-		return NULL;
-	if (opts->size < sizeof(opts->size))
-		return sym_error_create(SYM_ERROR_ARGUMENT,
-					"sym_snapshot_opts.size is not set to the size of the "
-					"struct");
-	for (size_t i = sizeof(*ret); i < opts->size; i++)
-		if (bytes[i])
-			return sym_error_create(SYM_ERROR_ARGUMENT,
-						"sym_snapshot_opts asks for something that this "
-						"version does not know");
-	memcpy(ret, opts, opts->size < sizeof(*ret) ? opts->size : sizeof(*ret));
+	if (error)
+		return error;
 	if (ret->flags & ~(uint32_t)(SYM_SNAPSHOT_TIER_IN_NAME | SYM_SNAPSHOT_FORK_FOR_DWARF))
 		return sym_error_create(SYM_ERROR_ARGUMENT, "unknown flags 0x%x", ret->flags);
 	if (ret->jit > SYM_JIT_NONE)
