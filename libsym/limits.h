@@ -125,7 +125,7 @@ static const size_t LIMIT_MEMBER_SEARCH_STEPS = (size_t)1 << 25;
 /*
  * Entries in the lists of a jitdump's history (1 GiB). Each record has two or three if code does
  * not overlap, at most twice the binary logarithm of the number of records. Beyond, times are
- * ignored.
+ * ignored, and a dump in which code moves is not read.
  */
 static const size_t LIMIT_HISTORY_ENTRIES = (size_t)1 << 28;
 

@@ -153,15 +153,12 @@ static size_t count_below(const uint32_t *list, size_t count, size_t number)
 	return ASCENDING_COUNT(count, i, list[i] < number);
 }
 
-const struct jitdump_stay *jitdump_history_find(const struct jitdump_history *history,
-						uint64_t address, uint64_t timestamp)
+/* The last of the first `begun` stays at an address. Without one: the next stay, if `or_next`. */
+static const struct jitdump_stay *find_among(const struct jitdump_history *history,
+					     uint64_t address, size_t begun, bool or_next)
 {
-	size_t begun = begun_by(history, timestamp), leaf;
-	size_t last = SIZE_MAX, next = SIZE_MAX;
+	size_t leaf = bounds_up_to(history, address), last = SIZE_MAX, next = SIZE_MAX;
 
-	if (!begun)
-		return NULL;
-	leaf = bounds_up_to(history, address);
 	if (!leaf || leaf > history->leaf_count)
 		return NULL;
 	for (size_t node = leaf - 1 + history->leaf_count; node; node /= 2) {
@@ -174,7 +171,21 @@ const struct jitdump_stay *jitdump_history_find(const struct jitdump_history *hi
 		if (below < count && list[below] < next)
 			next = list[below];
 	}
-	if (last == SIZE_MAX)
+	if (last == SIZE_MAX && or_next)
 		last = next;
 	return last == SIZE_MAX ? NULL : &history->stays[last];
+}
+
+const struct jitdump_stay *jitdump_history_find(const struct jitdump_history *history,
+						uint64_t address, uint64_t timestamp)
+{
+	size_t begun = begun_by(history, timestamp);
+
+	return begun ? find_among(history, address, begun, true) : NULL;
+}
+
+const struct jitdump_stay *jitdump_history_before(const struct jitdump_history *history,
+						  uint64_t address, size_t count)
+{
+	return count ? find_among(history, address, count, false) : NULL;
 }

@@ -35,4 +35,8 @@ void jitdump_history_destroy(struct jitdump_history *history);
 const struct jitdump_stay *jitdump_history_find(const struct jitdump_history *history,
 						uint64_t address, uint64_t timestamp);
 
+/* Finds the last of the first `count` stays at an address. NULL when there is none. */
+const struct jitdump_stay *jitdump_history_before(const struct jitdump_history *history,
+						  uint64_t address, size_t count);
+
 #endif

@@ -7,7 +7,7 @@
  * address.
  *
  *   index_lsm         answers look-ups as of now; a refresh adds a small index
- *   jitdump_history   answers look-ups at a time; built when the first one comes
+ *   jitdump_history   answers look-ups at a time, finds what a move moves; built when first needed
  *   jitdump_lines     source lines, read from the file on request
  *
  * A refresh whose events are in order and contain no move is added to the index; any other one
@@ -35,7 +35,6 @@
 #include "libsym/perf/growing_file.h"
 #include "libsym/perf/jitdump_history.h"
 #include "libsym/perf/jitdump_lines.h"
-#include "libsym/perf/latest_interval.h"
 
 enum {
 	/* First read of a record; most names fit. */
@@ -320,40 +319,48 @@ static struct sym_error *read_records(struct jitdump_reader *reader)
 
 /* ---- in order of time ------------------------------------------------------------------ */
 
-/* Order of the changes by an event: first its old place is left, then its new place is filled. */
-static uint64_t mark_of(size_t number, bool is_old_place)
+/*
+ * Lists which event put code where. A move also ends the stay at its old place. NULL when out of
+ * memory.
+ */
+static struct jitdump_stay *list_stays(const struct jitdump_source *source, size_t *count_ret)
 {
-	return 2 * (uint64_t)number + (is_old_place ? 1 : 2);
-}
-
-static void mark_event(struct latest_interval *last, const struct jitdump_event *event,
-		       size_t number)
-{
-	if (event->is_move && event->size_bytes)
-		latest_interval_put(last, event->old_start, event->size_bytes,
-				    mark_of(number, true));
-	latest_interval_put(last, event->start, event->size_bytes, mark_of(number, false));
-}
-
-/* Collects the places from which code moves. */
-static struct sym_error *open_places(const struct jitdump_source *source,
-				     struct latest_interval *ret)
-{
-	uint64_t *places;
+	struct jitdump_stay *stays = calloc(2 * source->count + 1, sizeof(*stays));
+	uint32_t *order AUTO_FREE =
+		index_sort(&source->events->timestamp, sizeof(*source->events), source->count);
 	size_t count = 0;
 
-	for (size_t i = 0; i < source->count; i++)
-		count += source->events[i].is_move;
-	if (!count)
-		return NULL;
-	places = reallocarray(NULL, count, sizeof(*places));
-	if (!places)
-		return &sym_error_no_memory;
-	count = 0;
-	for (size_t i = 0; i < source->count; i++)
-		if (source->events[i].is_move)
-			places[count++] = source->events[i].old_start;
-	return latest_interval_init(ret, places, count) ? NULL : &sym_error_no_memory;
+	for (size_t i = 0; stays && order && i < source->count; i++) {
+		const struct jitdump_event *event = &source->events[order[i]];
+		struct jitdump_stay stay = { event->timestamp, event->start, event->size_bytes,
+					     order[i] };
+
+		if (event->is_move)
+			stays[count++] = (struct jitdump_stay){ event->timestamp, event->old_start,
+								event->size_bytes, left_behind };
+		stays[count++] = stay;
+	}
+	if (stays && order) {
+		*count_ret = count;
+		return stays;
+	}
+	free(stays);
+	return NULL;
+}
+
+/* With the lock. NULL when there is no history. */
+static const struct jitdump_history *get_history(struct jitdump_source *source)
+{
+	struct jitdump_stay *stays;
+	size_t count;
+
+	if (source->has_history || !source->count)
+		return source->history;
+	jitdump_history_destroy(source->history);
+	stays = list_stays(source, &count);
+	source->history = stays ? jitdump_history_create(stays, count) : NULL;
+	source->has_history = true;
+	return source->history;
 }
 
 /*
@@ -362,24 +369,24 @@ static struct sym_error *open_places(const struct jitdump_source *source,
  * NULL when other code has covered it since or it has left: its name would be wrong.
  */
 static const struct jitdump_event *moved_event(const struct jitdump_source *source,
-					       const struct latest_interval *last,
-					       const uint32_t *order, uint64_t place)
+					       size_t stay_count, uint64_t place)
 {
-	uint64_t mark = latest_interval_find(last, place);
+	const struct jitdump_stay *stay =
+		jitdump_history_before(source->history, place, stay_count);
 	const struct jitdump_event *event;
 
-	if (!mark || mark % 2)
+	if (!stay || stay->number == left_behind)
 		return NULL;
-	event = &source->events[order[(mark - 2) / 2]];
+	event = &source->events[stay->number];
 	return event->start == place && event->has_name ? event : NULL;
 }
 
+/* `stay_count`: stays in the history before this move. */
 static void add_move(struct jitdump_source *source, struct index_builder *builder,
-		     const struct latest_interval *last, const uint32_t *order,
-		     struct jitdump_event *move)
+		     size_t stay_count, struct jitdump_event *move)
 {
 	const struct jitdump_event *from =
-		source->only.items ? NULL : moved_event(source, last, order, move->old_start);
+		source->only.items ? NULL : moved_event(source, stay_count, move->old_start);
 
 	/* When the moved code is unknown, the code at its new place is gone all the same. */
 	move->has_name = from != NULL;
@@ -391,30 +398,35 @@ static void add_move(struct jitdump_source *source, struct index_builder *builde
 	index_builder_add_number(builder, move->start, move->size_bytes, move->name, move->value);
 }
 
+static bool has_moves(const struct jitdump_source *source)
+{
+	for (size_t i = 0; i < source->count; i++)
+		if (source->events[i].is_move)
+			return true;
+	return false;
+}
+
 static struct sym_error *add_all(struct jitdump_source *source, struct index_builder *builder)
 {
-	struct latest_interval last AUTO_LAST_AT = { 0 };
 	uint32_t *order AUTO_FREE = NULL;
-	struct sym_error *error;
+	size_t stay_count = 0;
 
 	if (!source->count)
 		return NULL;
 	order = index_sort(&source->events->timestamp, sizeof(*source->events), source->count);
-	if (!order)
+	if (!order || (has_moves(source) && !get_history(source)))
 		return &sym_error_no_memory;
-	error = open_places(source, &last);
-	for (size_t i = 0; !error && i < source->count; i++) {
+	for (size_t i = 0; i < source->count; i++) {
 		struct jitdump_event *event = &source->events[order[i]];
 
 		if (event->is_move)
-			add_move(source, builder, &last, order, event);
+			add_move(source, builder, stay_count, event);
 		else
 			index_builder_add_number(builder, event->start, event->size_bytes,
 						 event->name, event->value);
-		if (last.count)
-			mark_event(&last, event, i);
+		stay_count += event->is_move ? 2 : 1;
 	}
-	return error;
+	return NULL;
 }
 
 /*
@@ -467,13 +479,14 @@ static struct sym_error *take_up(struct jitdump_reader *reader)
 	size_t before = source->count;
 	struct sym_error *error = read_records(reader);
 
+	source->has_history &= source->count == before;
 	if (!error && (source->count > before || !index_lsm_current(&source->levels)))
 		error = index_events(source, before);
 	if (error) {
 		source->count = before;
+		source->has_history = false;
 		return error;
 	}
-	source->has_history &= source->count == before;
 	reader->place.file_bytes = (uint64_t)source->file.status.st_size;
 	reader->place.size_bytes = growing_file_bytes(&source->file);
 	reader->place.modified = source->file.status.st_mtim;
@@ -645,50 +658,6 @@ enum source_outcome jitdump_source_find(const struct jitdump_source *source, uin
 }
 
 /* ---- at a time ----------------------------------------------------------------------------- */
-
-/*
- * Lists which event put code where. A move also ends the stay at its old place. NULL when out of
- * memory.
- */
-static struct jitdump_stay *list_stays(const struct jitdump_source *source, size_t *count_ret)
-{
-	struct jitdump_stay *stays = calloc(2 * source->count + 1, sizeof(*stays));
-	uint32_t *order AUTO_FREE =
-		index_sort(&source->events->timestamp, sizeof(*source->events), source->count);
-	size_t count = 0;
-
-	for (size_t i = 0; stays && order && i < source->count; i++) {
-		const struct jitdump_event *event = &source->events[order[i]];
-		struct jitdump_stay stay = { event->timestamp, event->start, event->size_bytes,
-					     order[i] };
-
-		if (event->is_move)
-			stays[count++] = (struct jitdump_stay){ event->timestamp, event->old_start,
-								event->size_bytes, left_behind };
-		stays[count++] = stay;
-	}
-	if (stays && order) {
-		*count_ret = count;
-		return stays;
-	}
-	free(stays);
-	return NULL;
-}
-
-/* With the lock. NULL when there is no history. */
-static const struct jitdump_history *get_history(struct jitdump_source *source)
-{
-	struct jitdump_stay *stays;
-	size_t count;
-
-	if (source->has_history || !source->count)
-		return source->history;
-	jitdump_history_destroy(source->history);
-	stays = list_stays(source, &count);
-	source->history = stays ? jitdump_history_create(stays, count) : NULL;
-	source->has_history = true;
-	return source->history;
-}
 
 /* With the lock. The event of a stay; NULL when it has no name. */
 static const struct jitdump_event *event_of(const struct jitdump_source *source,

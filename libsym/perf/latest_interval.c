@@ -91,15 +91,6 @@ static uint64_t mark_of(const struct latest_interval *last, size_t leaf)
 	return mark;
 }
 
-uint64_t latest_interval_find(const struct latest_interval *last, uint64_t place)
-{
-	size_t number = ascending_count_below(last->places, last->count, place);
-
-	if (number == last->count || last->places[number] != place)
-		return 0;
-	return mark_of(last, last->count + number);
-}
-
 uint64_t latest_interval_highest(const struct latest_interval *last, uint64_t start,
 				 uint64_t size_bytes)
 {

@@ -28,8 +28,6 @@ void latest_interval_deinit(struct latest_interval *last);
 void latest_interval_put(struct latest_interval *last, uint64_t start, uint64_t size_bytes,
 			 uint64_t mark);
 
-/* The highest mark at a place that was passed to latest_interval_init(); 0: none. */
-uint64_t latest_interval_find(const struct latest_interval *last, uint64_t place);
 /* The highest mark of the places in a range; 0: none. */
 uint64_t latest_interval_highest(const struct latest_interval *last, uint64_t start,
 				 uint64_t size_bytes);

@@ -23,15 +23,15 @@ Test(latest_interval, finds_the_last_mark)
 	struct latest_interval last AUTO_LAST_AT = over(places, 4);
 
 	cr_expect_eq(last.count, 3);
-	cr_expect_eq(latest_interval_find(&last, 10), 0);
+	cr_expect_eq(latest_interval_highest(&last, 10, 1), 0);
 	latest_interval_put(&last, 10, 11, 1);
 	latest_interval_put(&last, 20, 11, 2);
-	cr_expect_eq(latest_interval_find(&last, 10), 1);
-	cr_expect_eq(latest_interval_find(&last, 20), 2);
-	cr_expect_eq(latest_interval_find(&last, 30), 2);
+	cr_expect_eq(latest_interval_highest(&last, 10, 1), 1);
+	cr_expect_eq(latest_interval_highest(&last, 20, 1), 2);
+	cr_expect_eq(latest_interval_highest(&last, 30, 1), 2);
 	latest_interval_put(&last, 10, 0, 3);
-	cr_expect_eq(latest_interval_find(&last, 10), 3, "its start at least");
-	cr_expect_eq(latest_interval_find(&last, 11), 0, "no place of those given");
+	cr_expect_eq(latest_interval_highest(&last, 10, 1), 3, "its start at least");
+	cr_expect_eq(latest_interval_highest(&last, 11, 1), 0, "no place of those given");
 }
 
 Test(latest_interval, stays_inside_the_range_of_numbers)
@@ -40,14 +40,14 @@ Test(latest_interval, stays_inside_the_range_of_numbers)
 	struct latest_interval last AUTO_LAST_AT = over(places, 3);
 
 	latest_interval_put(&last, UINT64_MAX - 1, 1, 1);
-	cr_expect_eq(latest_interval_find(&last, UINT64_MAX), 0);
+	cr_expect_eq(latest_interval_highest(&last, UINT64_MAX, 1), 0);
 	latest_interval_put(&last, UINT64_MAX, 1, 2);
-	cr_expect_eq(latest_interval_find(&last, UINT64_MAX), 2);
-	cr_expect_eq(latest_interval_find(&last, UINT64_MAX - 1), 1);
+	cr_expect_eq(latest_interval_highest(&last, UINT64_MAX, 1), 2);
+	cr_expect_eq(latest_interval_highest(&last, UINT64_MAX - 1, 1), 1);
 	latest_interval_put(&last, 0, UINT64_MAX, 3);
-	cr_expect_eq(latest_interval_find(&last, 0), 3);
-	cr_expect_eq(latest_interval_find(&last, UINT64_MAX - 1), 3);
-	cr_expect_eq(latest_interval_find(&last, UINT64_MAX), 2);
+	cr_expect_eq(latest_interval_highest(&last, 0, 1), 3);
+	cr_expect_eq(latest_interval_highest(&last, UINT64_MAX - 1, 1), 3);
+	cr_expect_eq(latest_interval_highest(&last, UINT64_MAX, 1), 2);
 }
 
 Test(latest_interval, finds_nothing_without_places)
@@ -55,7 +55,7 @@ Test(latest_interval, finds_nothing_without_places)
 	struct latest_interval last AUTO_LAST_AT = over(NULL, 0);
 
 	latest_interval_put(&last, 0, 100, 1);
-	cr_expect_eq(latest_interval_find(&last, 0), 0);
+	cr_expect_eq(latest_interval_highest(&last, 0, 1), 0);
 	cr_expect_eq(latest_interval_highest(&last, 0, 100), 0);
 }
 
@@ -79,7 +79,7 @@ Test(latest_interval, agrees_with_a_search_from_the_end)
 
 				while (want && places[i] - starts[want - 1] >= sizes[want - 1])
 					want--;
-				cr_assert_eq(latest_interval_find(&last, places[i]), want);
+				cr_assert_eq(latest_interval_highest(&last, places[i], 1), want);
 			}
 		}
 		latest_interval_deinit(&last);
