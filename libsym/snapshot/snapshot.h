@@ -109,13 +109,6 @@ static inline struct sym_error *snapshot_image_of(const struct sym_snapshot *sna
 	return NULL;
 }
 
-/* True when a mapping was looked up and is in no image. */
-static inline bool snapshot_is_memory(const struct sym_snapshot *snapshot, size_t line)
-{
-	return atomic_load_explicit(&snapshot->lines[line].image, memory_order_relaxed) ==
-	       &snapshot_no_image;
-}
-
 /*
  * For a mapping of several images: selects the one that contains an address. *image is that of
  * snapshot_image_of(), and stays for a mapping of one image. False: no image contains the address.

@@ -443,87 +443,69 @@ uint64_t snapshot_position(const struct sym_snapshot *snapshot, size_t line,
 
 /* ---- all of them -------------------------------------------------------------------- */
 
-/* State of sorting the images of all groups. */
-struct ordering {
-	struct sym_snapshot *snapshot;
-	size_t *first; /* by group: index of its first image among all */
-	bool *seen;    /* one for each image */
+/* An image of a group, and where it comes in the list of all. */
+struct listed {
+	struct sym_image *image;
+	size_t mapping; /* its first one; SIZE_MAX: none */
+	size_t number;  /* in the order of the groups */
 };
 
-/* NULL for a group without images. */
-static const struct mapped_file *group_at(const struct sym_snapshot *snapshot, size_t number)
+static int compare_images(const void *left, const void *right)
 {
-	const struct mapped_file *group = atomic_load(&snapshot->groups[number]);
+	const struct listed *a = left, *b = right;
 
-	/* Another snapshot may have created it, and this one not opened it. */
-	return group && mapped_file_is_open(group) ? group : NULL;
+	return ((uintptr_t)a->image > (uintptr_t)b->image) -
+	       ((uintptr_t)a->image < (uintptr_t)b->image);
 }
 
-static void add_once(struct ordering *ordering, size_t group, size_t image)
+static int compare_places(const void *left, const void *right)
 {
-	struct sym_snapshot *snapshot = ordering->snapshot;
-	bool *seen = &ordering->seen[ordering->first[group] + image];
+	const struct listed *a = left, *b = right;
 
-	if (*seen)
-		return;
-	*seen = true;
-	snapshot->images[snapshot->image_count++] = group_at(snapshot, group)->images[image];
+	return a->mapping != b->mapping ? (a->mapping > b->mapping) - (a->mapping < b->mapping)
+					: (a->number > b->number) - (a->number < b->number);
 }
 
-/* `hint`: a likely index; the parts of a bundle are adjacent. */
-static size_t number_in_group(const struct mapped_file *group, const struct sym_image *image,
-			      size_t hint)
+/* The images of all open groups. Another snapshot may have created a group, and this one not opened
+ * it. */
+static size_t list_images(const struct sym_snapshot *snapshot, struct listed *ret)
 {
-	if (hint < group->image_count && group->images[hint] == image)
-		return hint;
-	for (size_t i = 0; i < group->image_count; i++)
-		if (group->images[i] == image)
-			return i;
-	return 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < snapshot->group_count; i++) {
+		const struct mapped_file *group = atomic_load(&snapshot->groups[i]);
+
+		if (!group || !mapped_file_is_open(group))
+			continue;
+		for (size_t j = 0; j < group->image_count; j++, count++)
+			if (ret)
+				ret[count] = (struct listed){ group->images[j], SIZE_MAX, count };
+	}
+	return count;
 }
 
 /* Orders images by their first mapping; images without a mapping come last. */
-static void list_images(struct ordering *ordering)
-{
-	struct sym_snapshot *snapshot = ordering->snapshot;
-	size_t number = 0;
-
-	for (size_t i = 0; i < snapshot->space->mapping_count; i++) {
-		const struct sym_image *image = atomic_load(&snapshot->lines[i].image);
-		size_t group = snapshot->lines[i].group;
-
-		if (!image || image == &snapshot_no_image)
-			continue;
-		if (number && group_at(snapshot, group)->image_count <= number)
-			number = 0;
-		number = number_in_group(group_at(snapshot, group), image, number);
-		add_once(ordering, group, number);
-	}
-	for (size_t i = 0; i < snapshot->group_count; i++)
-		for (size_t j = 0; group_at(snapshot, i) && j < group_at(snapshot, i)->image_count;
-		     j++)
-			add_once(ordering, i, j);
-}
-
 static struct sym_error *order_images(struct sym_snapshot *snapshot)
 {
-	size_t *first AUTO_FREE = calloc(snapshot->group_count + 1, sizeof(*first));
-	struct ordering ordering = { snapshot, first, NULL };
-	bool *seen AUTO_FREE = NULL;
-	size_t count = 0;
+	size_t count = list_images(snapshot, NULL);
+	struct listed *listed AUTO_FREE = calloc(count + 1, sizeof(*listed));
 
-	for (size_t i = 0; first && i < snapshot->group_count; i++) {
-		const struct mapped_file *group = group_at(snapshot, i);
-
-		first[i] = count;
-		count += group ? group->image_count : 0;
-	}
-	seen = calloc(count + 1, sizeof(*seen));
 	snapshot->images = calloc(count + 1, sizeof(struct sym_image *));
-	if (!first || !seen || !snapshot->images)
+	if (!listed || !snapshot->images)
 		return &sym_error_no_memory;
-	ordering.seen = seen;
-	list_images(&ordering);
+	list_images(snapshot, listed);
+	qsort(listed, count, sizeof(*listed), compare_images);
+	for (size_t i = snapshot->space->mapping_count; i-- > 0;) {
+		const struct listed wanted = { atomic_load(&snapshot->lines[i].image), 0, 0 };
+		struct listed *found =
+			bsearch(&wanted, listed, count, sizeof(*listed), compare_images);
+
+		if (found)
+			found->mapping = i;
+	}
+	qsort(listed, count, sizeof(*listed), compare_places);
+	for (; snapshot->image_count < count; snapshot->image_count++)
+		snapshot->images[snapshot->image_count] = listed[snapshot->image_count].image;
 	return NULL;
 }
 
