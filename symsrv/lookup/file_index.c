@@ -29,16 +29,20 @@
 #include "symsrv/upstream/image_note.h"
 #include "symsrv/util/log.h"
 
+struct version {
+	uint64_t size_bytes;
+	struct timespec modified;
+	ino_t inode;
+	dev_t device;
+};
+
 /* One file that has a key. */
 struct entry {
 	UT_hash_handle hh;
 	struct entry *other; /* the next best file for this key; not in the table */
 	char *path;
 	size_t root_bytes; /* of the path: the directory of --index */
-	uint64_t size_bytes;
-	struct timespec modified;
-	ino_t inode;
-	dev_t device;
+	struct version version;
 	uint32_t contents; /* enum sym_content */
 	char text[];
 };
@@ -137,7 +141,6 @@ struct scan {
 	uint64_t files, files_seen;
 	struct text_list unread; /* directories below those of the options that could not be read */
 	struct runtime *runtimes;
-	struct companion *companions;
 	size_t root_bytes; /* see struct entry */
 };
 
@@ -156,28 +159,17 @@ static int open_below(const char *path, size_t root_bytes)
 		      : path_open_in_root(fd, path + root_bytes, PATH_REGULAR | PATH_NO_SYMLINKS);
 }
 
-static bool same_file(const struct entry *entry, const struct stat *status)
+static struct version version_of(const struct stat *status)
 {
-	return entry->size_bytes == (uint64_t)status->st_size && entry->inode == status->st_ino &&
-	       entry->device == status->st_dev &&
-	       entry->modified.tv_sec == status->st_mtim.tv_sec &&
-	       entry->modified.tv_nsec == status->st_mtim.tv_nsec;
+	return (struct version){ (uint64_t)status->st_size, status->st_mtim, status->st_ino,
+				 status->st_dev };
 }
 
-static void set_version(struct entry *entry, const struct stat *status)
-{
-	entry->size_bytes = (uint64_t)status->st_size;
-	entry->modified = status->st_mtim;
-	entry->inode = status->st_ino;
-	entry->device = status->st_dev;
-}
-
-static bool is_same_entry(const struct entry *left, const struct entry *right)
+static bool is_same_version(const struct version *left, const struct version *right)
 {
 	return left->size_bytes == right->size_bytes && left->inode == right->inode &&
 	       left->device == right->device && left->modified.tv_sec == right->modified.tv_sec &&
-	       left->modified.tv_nsec == right->modified.tv_nsec &&
-	       !strcmp(left->path, right->path);
+	       left->modified.tv_nsec == right->modified.tv_nsec;
 }
 
 /* A debug file is a better answer to "debuginfo" than a program that is not stripped. */
@@ -214,7 +206,7 @@ static void file_index_add(struct scan *scan, const char *text, const char *path
 	memcpy(entry->text, text, length + 1);
 	entry->path = strdup(path);
 	entry->root_bytes = scan->root_bytes;
-	set_version(entry, status);
+	entry->version = version_of(status);
 	entry->contents = contents;
 	HASH_FIND_STR(scan->entries, text, old);
 	if (!entry->path || (old && !is_better(entry, old))) {
@@ -230,16 +222,7 @@ static void file_index_add(struct scan *scan, const char *text, const char *path
 		entry_destroy(entry);
 }
 
-/* The name by which requests ask for a file. */
-struct file_keys {
-	struct key keys[3];
-	size_t count;
-	uint32_t contents; /* enum sym_content */
-	char name[256];    /* the keys point at it */
-	char map_name[IMAGE_NOTE_NAME_BYTES];
-};
-
-static void read_keys(int fd, const char *file_name, struct file_keys *ret)
+void file_keys_read(int fd, const char *file_name, struct file_keys *ret)
 {
 	struct sym_identity identity = { .size = sizeof(identity) };
 	struct sym_error *error;
@@ -282,95 +265,61 @@ static const char *const companion_names[] = { "libmscordaccore.so", "libmscordb
 					       "mscordaccore.dll", "mscordbi.dll" };
 
 struct runtime {
-	UT_hash_handle hh;
+	struct runtime *next;
 	struct key key;
-	char directory[];
-};
-
-struct companion {
-	struct companion *next;
-	struct stat status;
-	uint32_t contents;
 	size_t root_bytes;
-	char path[];
+	char directory[]; /* with its slash */
 };
-
-static bool is_companion(const char *name)
-{
-	for (size_t i = 0; i < sizeof(companion_names) / sizeof(*companion_names); i++)
-		if (!strcmp(name, companion_names[i]))
-			return true;
-	return false;
-}
 
 static void note_runtime(struct scan *scan, const struct key *key, const char *path)
 {
 	size_t length = (size_t)(path_file_name(path) - path);
-	struct runtime *runtime;
+	struct runtime *runtime = calloc(1, sizeof(*runtime) + length + 1);
 
-	HASH_FIND(hh, scan->runtimes, path, length, runtime);
-	if (runtime)
-		return;
-	runtime = calloc(1, sizeof(*runtime) + length);
 	if (!runtime)
 		return;
-	runtime->key = *key;
+	*runtime = (struct runtime){ scan->runtimes, *key, scan->root_bytes };
 	memcpy(runtime->directory, path, length);
-	HASH_ADD(hh, scan->runtimes, directory, length, runtime);
-	if (!hash_added(runtime))
-		free(runtime);
+	scan->runtimes = runtime;
 }
 
-static void note_companion(struct scan *scan, const char *path, const struct stat *status,
-			   uint32_t contents)
+static void add_companion(struct scan *scan, const struct runtime *runtime, const char *name)
 {
-	size_t bytes = strlen(path) + 1;
-	struct companion *companion = calloc(1, sizeof(*companion) + bytes);
+	struct key key = runtime->key;
+	char *path AUTO_FREE = NULL;
+	char text[KEY_TEXT_BYTES];
+	struct file_keys found;
+	struct stat status;
+	int fd AUTO_CLOSE = -1;
 
-	if (!companion)
+	if (asprintf(&path, "%s%s", runtime->directory, name) < 0) {
+		path = NULL;
 		return;
-	*companion = (struct companion){ scan->companions, *status, contents, scan->root_bytes };
-	memcpy(companion->path, path, bytes);
-	scan->companions = companion;
-}
-
-static void note_parts_of_runtimes(struct scan *scan, const struct key *key, const char *path,
-				   const struct stat *status, uint32_t contents)
-{
-	const char *name = path_file_name(path);
-
-	if (key->kind == KEY_EXECUTABLE && !strcmp(name, runtime_name))
-		note_runtime(scan, key, path);
-	else if ((key->kind == KEY_EXECUTABLE || key->kind == KEY_PE) && is_companion(name))
-		note_companion(scan, path, status, contents);
+	}
+	fd = open_below(path, runtime->root_bytes);
+	if (fd < 0 || fstat(fd, &status))
+		return;
+	file_keys_read(fd, name, &found);
+	if (!found.count || (found.keys[0].kind != KEY_EXECUTABLE && found.keys[0].kind != KEY_PE))
+		return;
+	key.kind = KEY_CLR;
+	key.name = key.spelling = name;
+	key_text(&key, text);
+	scan->root_bytes = runtime->root_bytes;
+	file_index_add(scan, text, path, &status, found.contents);
 }
 
 /* At the end of a scan: adds the files that lie beside a libcoreclr.so. */
 static void add_companions(struct scan *scan)
 {
-	struct companion *companion, *next_companion;
 	struct runtime *runtime;
-	char text[KEY_TEXT_BYTES];
 
-	for (companion = scan->companions; companion; companion = next_companion) {
-		const char *name = path_file_name(companion->path);
-		struct key key;
-
-		next_companion = companion->next;
-		HASH_FIND(hh, scan->runtimes, companion->path, (size_t)(name - companion->path),
-			  runtime);
-		if (runtime) {
-			key = runtime->key;
-			key.kind = KEY_CLR;
-			key.name = key.spelling = name;
-			key_text(&key, text);
-			scan->root_bytes = companion->root_bytes;
-			file_index_add(scan, text, companion->path, &companion->status,
-				       companion->contents);
-		}
-		free(companion);
+	while ((runtime = scan->runtimes)) {
+		for (size_t i = 0; i < sizeof(companion_names) / sizeof(*companion_names); i++)
+			add_companion(scan, runtime, companion_names[i]);
+		scan->runtimes = runtime->next;
+		free(runtime);
 	}
-	HASH_DESTROY(scan->runtimes, free);
 }
 
 static void scan_file(struct scan *scan, const char *path)
@@ -383,12 +332,14 @@ static void scan_file(struct scan *scan, const char *path)
 	scan->files_seen++;
 	if (fd < 0 || fstat(fd, &status))
 		return;
-	read_keys(fd, path_file_name(path), &found);
+	file_keys_read(fd, path_file_name(path), &found);
 	scan->files += found.count > 0;
 	for (size_t i = 0; i < found.count; i++) {
 		key_text(&found.keys[i], text);
 		file_index_add(scan, text, path, &status, found.contents);
-		note_parts_of_runtimes(scan, &found.keys[i], path, &status, found.contents);
+		if (found.keys[i].kind == KEY_EXECUTABLE &&
+		    !strcmp(path_file_name(path), runtime_name))
+			note_runtime(scan, &found.keys[i], path);
 	}
 }
 
@@ -463,7 +414,8 @@ static bool has_news(const struct file_index *index, struct entry *entries)
 	HASH_ITER(hh, entries, entry, next)
 	{
 		HASH_FIND_STR(index->entries, entry->text, old);
-		if (!old || !is_same_entry(entry, old))
+		if (!old || !is_same_version(&entry->version, &old->version) ||
+		    strcmp(entry->path, old->path) != 0)
 			return true;
 	}
 	return false;
@@ -538,7 +490,7 @@ static bool is_still(int fd, const char *path, const char *text)
 	char its_text[KEY_TEXT_BYTES];
 	struct file_keys found;
 
-	read_keys(fd, path_file_name(path), &found);
+	file_keys_read(fd, path_file_name(path), &found);
 	for (size_t i = 0; i < found.count; i++) {
 		key_text(&found.keys[i], its_text);
 		if (!strcmp(its_text, text))
@@ -557,7 +509,7 @@ static void note_version(struct file_index *index, const char *text, const char 
 	while (entry && strcmp(entry->path, path))
 		entry = entry->other;
 	if (entry)
-		set_version(entry, status);
+		entry->version = version_of(status);
 	pthread_mutex_unlock(&index->lock);
 }
 
@@ -567,6 +519,7 @@ static int open_entry(struct file_index *index, const char *text, struct entry c
 {
 	const char *path = copy.path;
 	int fd AUTO_CLOSE = -1;
+	struct version version;
 	struct stat status;
 
 	fd = open_below(path, copy.root_bytes);
@@ -574,22 +527,22 @@ static int open_entry(struct file_index *index, const char *text, struct entry c
 		return fd;
 	if (fstat(fd, &status))
 		return -errno;
-	if (!same_file(&copy, &status)) {
+	version = version_of(&status);
+	if (!is_same_version(&copy.version, &version)) {
 		if (!is_still(fd, path, text))
 			return -ESTALE;
 		if (time(NULL) - status.st_ctim.tv_sec < settled_s)
 			return -EBUSY;
-		set_version(&copy, &status);
 		note_version(index, text, path, &status);
 	}
-	ret->size_bytes = copy.size_bytes;
-	ret->modified = copy.modified;
+	ret->size_bytes = version.size_bytes;
+	ret->modified = version.modified;
 	ret->contents = copy.contents;
 	snprintf(ret->version, sizeof(ret->version), "%llx-%llx-%llx-%llx",
-		 (unsigned long long)copy.device, (unsigned long long)copy.inode,
-		 (unsigned long long)copy.size_bytes,
-		 (unsigned long long)copy.modified.tv_sec * 1000000000 +
-			 (unsigned long long)copy.modified.tv_nsec);
+		 (unsigned long long)version.device, (unsigned long long)version.inode,
+		 (unsigned long long)version.size_bytes,
+		 (unsigned long long)version.modified.tv_sec * 1000000000 +
+			 (unsigned long long)version.modified.tv_nsec);
 	snprintf(ret->name, sizeof(ret->name), "%s", path_file_name(path));
 	ret->fd = steal_fd(&fd);
 	return 0;

@@ -12,9 +12,21 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "symsrv/upstream/image_note.h"
 #include "symsrv/util/settings.h"
 
 struct file_index;
+
+/* The keys by which requests ask for a file. */
+struct file_keys {
+	struct key keys[3];
+	size_t count;
+	uint32_t contents; /* enum sym_content */
+	char name[256];    /* the keys point at it */
+	char map_name[IMAGE_NOTE_NAME_BYTES];
+};
+
+void file_keys_read(int fd, const char *file_name, struct file_keys *ret);
 
 /* `is_empty`: there are no directories to scan. */
 struct file_index *file_index_create(bool is_empty);

@@ -8,29 +8,6 @@
 #include "libsym/base/cleanup.h"
 #include "symsrv/upstream/image_note.h"
 
-/* The image with a name of its own; false when it is no PE file. */
-static bool key_of_file(const struct index_file *file, char text_ret[KEY_TEXT_BYTES])
-{
-	struct sym_identity identity = { .size = sizeof(identity) };
-	struct sym_error *error = sym_identity_read(file->fd, file->size_bytes, &identity);
-	char name[sizeof(file->name)];
-	struct key keys[2];
-	size_t i;
-
-	if (error) {
-		sym_error_destroy(error);
-		return false;
-	}
-	for (i = 0; file->name[i]; i++)
-		name[i] = (char)(file->name[i] >= 'A' && file->name[i] <= 'Z' ? file->name[i] | 0x20
-									      : file->name[i]);
-	name[i] = 0;
-	if (!keys_of_identity(&identity, name, keys) || keys[0].kind != KEY_PE)
-		return false;
-	key_text(&keys[0], text_ret);
-	return true;
-}
-
 struct found_images {
 	enum known_image count;
 	struct key first; /* its name points into text */
@@ -58,9 +35,13 @@ static void add_image(struct found_images *images, const char *text)
 static bool visit_file(void *context, const struct index_file *file)
 {
 	char text[KEY_TEXT_BYTES];
+	struct file_keys found;
 
-	if (key_of_file(file, text))
+	file_keys_read(file->fd, file->name, &found);
+	if (found.count) {
+		key_text(&found.keys[0], text);
 		add_image(context, text);
+	}
 	return true;
 }
 
