@@ -12,24 +12,6 @@
 /* The framework in one composite image has 150 MB. */
 static const uint64_t most_image_memory_bytes = (uint64_t)512 << 20;
 
-static bool send_map(int fd, const char *text, size_t size_bytes)
-{
-	size_t done = 0;
-
-	for (;;) {
-		size_t left = size_bytes - done;
-		bool is_last = left <= MAP_CHILD_PART_BYTES;
-		size_t count = is_last ? left : MAP_CHILD_PART_BYTES;
-
-		if (!symbol_message_send(fd, SYMBOL_MESSAGE_MAP_PART, is_last, text + done, count,
-					 -1))
-			return false;
-		if (is_last)
-			return true;
-		done += count;
-	}
-}
-
 static void send_reason(int fd, const char *why, bool no_memory)
 {
 	symbol_message_send(fd, SYMBOL_MESSAGE_UNREADABLE, no_memory ? ENOMEM : 0, why, strlen(why),
@@ -83,7 +65,7 @@ int map_child_run(int fd, int image_fd, enum sym_map_format format)
 	else
 		text = make_text(fd, image, format, &size_bytes);
 	if (text)
-		is_sent = send_map(fd, text, size_bytes);
+		is_sent = symbol_message_send(fd, SYMBOL_MESSAGE_MAP_TEXT, 0, text, size_bytes, -1);
 	sym_error_destroy(error);
 	sym_image_close(image);
 	sym_budget_destroy(opts.budget);

@@ -40,34 +40,26 @@ static int log_text(struct making *making, const char *why, int failure)
 	return log_failure(making, why, strlen(why), failure);
 }
 
-/* Appends the parts of the map. 0, or a negative errno. */
+/* Takes the map into an empty buffer. 0, or a negative errno. */
 static int receive_map(struct making *making, int64_t deadline_ms, struct buf *ret)
 {
 	struct symbol_message message AUTO_SYMBOL_MESSAGE;
-	bool is_last = false;
 
-	symbol_message_init(&message, MAP_CHILD_PART_BYTES);
-	while (!is_last) {
-		switch (symbol_message_receive(making->process.fd, deadline_ms, &message)) {
-		case SYMBOL_LATE:
-			return log_text(making, "its process was late", -ETIME);
-		case SYMBOL_ENDED:
-			return log_text(making, "its process ended", -ECHILD);
-		default:
-			break;
-		}
-		if (message.kind == SYMBOL_MESSAGE_UNREADABLE)
-			return log_failure(making, message.bytes.data ?: "",
-					   message.bytes.size_bytes,
-					   message.number == ENOMEM ? -ENOMEM : -EBADMSG);
-		if (message.kind != SYMBOL_MESSAGE_MAP_PART)
-			return log_text(making, "its process sent no map", -ECHILD);
-		if (!buf_append(ret, message.bytes.data, message.bytes.size_bytes))
-			return ret->failure == BUF_TOO_BIG
-				       ? log_text(making, "it is too large", -EBADMSG)
-				       : -ENOMEM;
-		is_last = message.number;
+	symbol_message_init(&message, ret->max_bytes);
+	switch (symbol_message_receive(making->process.fd, deadline_ms, &message)) {
+	case SYMBOL_LATE:
+		return log_text(making, "its process was late", -ETIME);
+	case SYMBOL_ENDED:
+		return log_text(making, "its process ended", -ECHILD);
+	default:
+		break;
 	}
+	if (message.kind == SYMBOL_MESSAGE_UNREADABLE)
+		return log_failure(making, message.bytes.data ?: "", message.bytes.size_bytes,
+				   message.number == ENOMEM ? -ENOMEM : -EBADMSG);
+	if (message.kind != SYMBOL_MESSAGE_MAP_TEXT)
+		return log_text(making, "its process sent no map", -ECHILD);
+	buf_swap(ret, &message.bytes);
 	return 0;
 }
 

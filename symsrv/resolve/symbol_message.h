@@ -22,7 +22,7 @@ enum symbol_message_kind {
 	/* of the process */
 	SYMBOL_MESSAGE_ANSWERS,    /* bytes: symbol_answer.h; number: how many */
 	SYMBOL_MESSAGE_WANT,       /* a file that belongs to the image; bytes: JSON */
-	SYMBOL_MESSAGE_MAP_PART,   /* bytes: text of the map; number: 1 for the last part */
+	SYMBOL_MESSAGE_MAP_TEXT,   /* bytes: the map */
 	SYMBOL_MESSAGE_UNREADABLE, /* the image cannot be read; bytes: why; number: ENOMEM or 0 */
 };
 
