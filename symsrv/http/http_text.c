@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "symsrv/http/http_text.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -9,18 +11,14 @@
 /* Reads digits at *text; false when there are none or the number does not fit. */
 static bool read_number(const char **text, uint64_t *ret)
 {
-	const char *digit = *text;
-	uint64_t value = 0;
+	char *end;
 
-	for (; *digit >= '0' && *digit <= '9'; digit++)
-		if (__builtin_mul_overflow(value, UINT64_C(10), &value) ||
-		    __builtin_add_overflow(value, (uint64_t)(*digit - '0'), &value))
-			return false;
-	if (digit == *text)
+	if (**text < '0' || **text > '9')
 		return false;
-	*text = digit;
-	*ret = value;
-	return true;
+	errno = 0;
+	*ret = strtoull(*text, &end, 10);
+	*text = end;
+	return !errno;
 }
 
 static const char *skip_blanks(const char *text)
@@ -126,19 +124,11 @@ bool http_accepts(const char *value, const char *coding)
 
 void http_date(int64_t time_s, char room[HTTP_DATE_BYTES])
 {
-	static const char days[] = "SunMonTueWedThuFriSat";
-	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 	time_t time = (time_t)time_s;
 	struct tm parts;
 
-	/* Not strftime(): names of days and months are English in every locale. */
-	if (!gmtime_r(&time, &parts) || parts.tm_year > 8099 || parts.tm_year < 0) {
-		room[0] = 0;
-		return;
-	}
-	snprintf(room, HTTP_DATE_BYTES, "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT",
-		 days + 3 * parts.tm_wday, (unsigned int)parts.tm_mday % 100,
-		 months + 3 * parts.tm_mon, (unsigned int)(1900 + parts.tm_year) % 10000,
-		 (unsigned int)parts.tm_hour % 100, (unsigned int)parts.tm_min % 100,
-		 (unsigned int)parts.tm_sec % 100);
+	room[0] = 0;
+	/* The server keeps the locale "C", so the names are English. */
+	if (gmtime_r(&time, &parts) && parts.tm_year <= 8099 && parts.tm_year >= 0)
+		strftime(room, HTTP_DATE_BYTES, "%a, %d %b %Y %H:%M:%S GMT", &parts);
 }

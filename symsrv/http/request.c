@@ -288,8 +288,6 @@ static void write_report(struct job *job)
 
 static enum MHD_Result begin_report(struct request *request)
 {
-	char *byte;
-
 	if (request->route.kind == ROUTE_METADATA) {
 		request->report_key = query_value(request, "key");
 		request->report_value = query_value(request, "value");
@@ -301,8 +299,8 @@ static enum MHD_Result begin_report(struct request *request)
 
 		request->report_key = host ? strdup(host) : NULL;
 		request->report_value = query_value(request, "id");
-		for (byte = request->report_value; byte && *byte; byte++)
-			*byte = (char)(*byte >= 'A' && *byte <= 'Z' ? *byte | 0x20 : *byte);
+		if (request->report_value)
+			key_lower_name(request->report_value, request->report_value);
 		if (request->report_value && !*request->report_value) {
 			free(request->report_value);
 			request->report_value = NULL;
@@ -514,12 +512,6 @@ static enum MHD_Result server_begin_request(struct request *request)
 	}
 }
 
-static bool is_for_object(const struct request *request)
-{
-	return request->route.kind == ROUTE_SSQP || request->route.kind == ROUTE_DEBUGINFOD ||
-	       request->route.kind == ROUTE_NAMES || request->route.kind == ROUTE_MAPS;
-}
-
 enum MHD_Result request_on_call(void *context, struct MHD_Connection *connection, const char *url,
 				const char *method, const char *version, const char *upload_data,
 				size_t *upload_data_bytes, void **request_slot)
@@ -547,7 +539,7 @@ enum MHD_Result request_on_call(void *context, struct MHD_Connection *connection
 	case REQUEST_BEGUN:
 		return server_begin_request(request);
 	case REQUEST_READY:
-		if (is_for_object(request))
+		if (route_is_of_object(request->route.kind))
 			return end_object(request);
 		if (takes_body(request))
 			return end_resolve(request);

@@ -54,6 +54,20 @@ const char *key_kind_text(enum key_kind kind)
 	return kinds[kind].text;
 }
 
+bool key_lower_name(const char *name, char *room)
+{
+	bool is_good = true;
+
+	for (; *name; name++) {
+		unsigned char byte = (unsigned char)*name;
+
+		is_good &= byte >= 0x20 && byte != 0x7f && byte != '/';
+		*room++ = (char)(byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte);
+	}
+	*room = 0;
+	return is_good;
+}
+
 void key_normalise_build_id(struct key *key)
 {
 	static const uint8_t zeroes[12];

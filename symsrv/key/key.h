@@ -58,6 +58,12 @@ struct key {
 	const char *spelling; /* the name as the client wrote it, borrowed; NULL as for `name` */
 };
 
+/*
+ * Writes the name of a file as keys have it: in lower case. Returns whether a request can have it:
+ * it has neither slashes nor control characters. `room`: as large as `name`, or `name` itself.
+ */
+bool key_lower_name(const char *name, char *room);
+
 /* Removes the padding; call this after the id of an ELF key was set. */
 void key_normalise_build_id(struct key *key);
 

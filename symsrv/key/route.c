@@ -38,6 +38,12 @@ const char *route_kind_text(enum route_kind kind)
 	return kinds[kind].text;
 }
 
+bool route_is_of_object(enum route_kind kind)
+{
+	return kind == ROUTE_SSQP || kind == ROUTE_DEBUGINFOD || kind == ROUTE_NAMES ||
+	       kind == ROUTE_MAPS;
+}
+
 const char *route_path(const char *target)
 {
 	size_t scheme = !strncasecmp(target, "http://", 7)    ? 7

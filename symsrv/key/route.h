@@ -46,6 +46,9 @@ size_t route_room_bytes(size_t path_bytes);
 /* `path`: as received, without the query. Strings of the route point into `room`. */
 void route_parse(const char *path, char *room, struct route *ret);
 
+/* Whether the route leads to an object. */
+bool route_is_of_object(enum route_kind kind);
+
 /* Returns "ssqp", "debuginfod", "metrics", ...; static. */
 const char *route_kind_text(enum route_kind kind);
 

@@ -183,7 +183,6 @@ bool ssqp_parse(char *path, char *room, struct key *key)
 {
 	char *pieces[4];
 	size_t count = ssqp_split(path, pieces, 4);
-	size_t i;
 
 	*key = (struct key){ 0 };
 	if (count < 3 || !is_name(pieces[0]) || strcasecmp(pieces[0], pieces[count - 1]) != 0 ||
@@ -194,10 +193,7 @@ bool ssqp_parse(char *path, char *room, struct key *key)
 			return false;
 		key->kind = KEY_MSFZ;
 	}
-	for (i = 0; pieces[0][i]; i++)
-		room[i] = (char)(pieces[0][i] >= 'A' && pieces[0][i] <= 'Z' ? pieces[0][i] | 0x20
-									    : pieces[0][i]);
-	room[i] = 0;
+	key_lower_name(pieces[0], room);
 	key->name = room;
 	key->spelling = pieces[0];
 	/* The symbols of an ELF or Mach-O file have one name, whatever the client wrote. */

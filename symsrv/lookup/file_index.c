@@ -226,8 +226,7 @@ void file_keys_read(int fd, const char *file_name, struct file_keys *ret)
 {
 	struct sym_identity identity = { .size = sizeof(identity) };
 	struct sym_error *error;
-	bool can_be_named = true;
-	size_t i;
+	bool can_be_named;
 
 	ret->count = 0;
 	if (strlen(file_name) >= sizeof(ret->name))
@@ -237,13 +236,7 @@ void file_keys_read(int fd, const char *file_name, struct file_keys *ret)
 		sym_error_destroy(error);
 		return;
 	}
-	for (i = 0; file_name[i]; i++) {
-		char byte = file_name[i];
-
-		can_be_named &= (unsigned char)byte >= 0x20 && byte != 0x7f;
-		ret->name[i] = (char)(byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte);
-	}
-	ret->name[i] = 0;
+	can_be_named = key_lower_name(file_name, ret->name);
 	ret->contents = identity.contents;
 	ret->count = keys_of_identity(&identity, ret->name, ret->keys);
 	/* No path of a request contains such a byte. */

@@ -22,8 +22,7 @@ static const char *parse_object(const json_t *item, struct listed_object *ret)
 	if (!ret->room)
 		return object_list_no_memory;
 	route_parse(path, ret->room, &route);
-	if (route.section || (route.kind != ROUTE_SSQP && route.kind != ROUTE_DEBUGINFOD &&
-			      route.kind != ROUTE_NAMES && route.kind != ROUTE_MAPS))
+	if (route.section || !route_is_of_object(route.kind))
 		return "a path is not that of an object";
 	ret->key = route.key;
 	return NULL;

@@ -154,16 +154,8 @@ static bool copy_name(const char *name, char room[256])
 	room[0] = 0;
 	if (!length)
 		return true;
-	if (length > 255 || !strcmp(name, ".") || !strcmp(name, ".."))
-		return false;
-	for (size_t i = 0; i <= length; i++) {
-		unsigned char byte = (unsigned char)name[i];
-
-		if ((byte < 0x20 && i < length) || byte == 0x7f || byte == '/')
-			return false;
-		room[i] = (char)(byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte);
-	}
-	return true;
+	return length <= 255 && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+	       key_lower_name(name, room);
 }
 
 static bool read_keys(struct upload *upload, struct upload_keys *ret)

@@ -93,8 +93,7 @@ void metrics_count(struct metrics *metrics, const struct metrics_answer *answer)
 	metrics_add(&metrics->buckets[bucket], 1);
 	if (answer->was_aborted)
 		metrics_add(&metrics->aborted, 1);
-	if (answer->kind == ROUTE_SSQP || answer->kind == ROUTE_DEBUGINFOD ||
-	    answer->kind == ROUTE_NAMES || answer->kind == ROUTE_MAPS)
+	if (route_is_of_object(answer->kind))
 		metrics_remember(metrics, answer);
 }
 

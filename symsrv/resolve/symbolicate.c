@@ -34,14 +34,9 @@ static const json_t *job_at(const json_t *root, size_t index)
 /* Reads "GUID AGE": the bytes in the order of the text. */
 static bool read_debug_id(const char *text, uint8_t ret[DEBUG_ID_BYTES])
 {
-	char lower[2 * DEBUG_ID_BYTES + 1] = "";
-
-	if (strlen(text) <= (size_t)2 * DEBUG_ID_BYTES ||
-	    strlen(text) > (size_t)2 * DEBUG_ID_BYTES + 8)
-		return false;
-	for (size_t i = 0; i < (size_t)2 * DEBUG_ID_BYTES; i++)
-		lower[i] = (char)(text[i] >= 'A' && text[i] <= 'F' ? text[i] | 0x20 : text[i]);
-	return hex_read_bytes(lower, ret, DEBUG_ID_BYTES);
+	return strlen(text) > (size_t)2 * DEBUG_ID_BYTES &&
+	       strlen(text) <= (size_t)2 * DEBUG_ID_BYTES + 8 &&
+	       hex_read_bytes(text, ret, DEBUG_ID_BYTES);
 }
 
 /* Only PDBs have an age. */

@@ -32,19 +32,10 @@ bool image_note_read_map(int fd, uint64_t size_bytes, char name[IMAGE_NOTE_NAME_
 {
 	const struct byte_source source = image_source(fd, size_bytes);
 	struct pe_r2rmap_id found;
-	size_t i;
 
 	_Static_assert(sizeof(found.name) == IMAGE_NOTE_NAME_BYTES, "room for the name");
-	if (!header_id_read_pe_r2rmap(&source, &found))
+	if (!header_id_read_pe_r2rmap(&source, &found) || !key_lower_name(found.name, name))
 		return false;
-	for (i = 0; found.name[i]; i++) {
-		unsigned char byte = (unsigned char)found.name[i];
-
-		if (byte < 0x20 || byte == 0x7f || byte == '/')
-			return false;
-		name[i] = (char)(byte >= 'A' && byte <= 'Z' ? byte | 0x20 : byte);
-	}
-	name[i] = 0;
 	*ret = (struct key){
 		.kind = KEY_IMAGE_OF_MAP,
 		.id_bytes = sizeof(found.id.signature),
