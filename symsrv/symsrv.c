@@ -226,8 +226,8 @@ static bool program_report_failure(const char *what, int failure)
 /* Raises the limit of descriptors, and limits connections and open objects to it. */
 static void share_descriptors(struct program *program)
 {
-	const size_t others = 128; /* fetches in progress, logs, and the libraries */
-	size_t wanted = program->options.connections;
+	size_t others = 128; /* fetches in progress, logs, and the libraries */
+	size_t wanted = program->options.connections, most;
 	struct rlimit limit;
 
 	program->open_objects = most_open_objects;
@@ -242,12 +242,9 @@ static void share_descriptors(struct program *program)
 	/* An object has two descriptors: its own and that of its answer. */
 	if (program->open_objects > limit.rlim_cur / 8)
 		program->open_objects = limit.rlim_cur / 8;
-	if (limit.rlim_cur > 2 * program->open_objects + others + 16 &&
-	    wanted > limit.rlim_cur - 2 * program->open_objects - others)
-		wanted = limit.rlim_cur - 2 * program->open_objects - others;
-	else if (limit.rlim_cur <= 2 * program->open_objects + others + 16)
-		wanted = 16;
-	program->connections = (unsigned int)wanted;
+	others += 2 * program->open_objects;
+	most = limit.rlim_cur > others + 16 ? limit.rlim_cur - others : 16;
+	program->connections = (unsigned int)(wanted < most ? wanted : most);
 	log_message(LOG_LEVEL_WARNING,
 		    "the limit of %llu descriptors allows %u connections at a time",
 		    (unsigned long long)limit.rlim_cur, program->connections);
@@ -323,16 +320,10 @@ static bool start_holdings(struct program *program, struct upstream_set *set)
 	struct holdings *holdings = &program->holdings;
 	int failure = store_open(options->store, options->max_bytes, &holdings->store);
 
-	if (failure == -EWOULDBLOCK) {
-		log_message(LOG_LEVEL_ERROR, "%s: another symsrv uses this store", options->store);
+	if (failure) {
+		log_message(LOG_LEVEL_ERROR, "%s: %s", options->store, store_failure_text(failure));
 		return false;
 	}
-	if (failure == -ENOTEMPTY) {
-		log_message(LOG_LEVEL_ERROR, STORE_OF_OTHERS, options->store);
-		return false;
-	}
-	if (failure)
-		return program_report_failure(options->store, failure);
 	holdings->own_name = program->own_name;
 	holdings->now_ms = clock_now_ms;
 	holdings->index = file_index_create(!options->index.count);

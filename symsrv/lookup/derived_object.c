@@ -46,18 +46,12 @@ static bool read_object(const struct byte_source *source, void *room, size_t cou
 
 static int load_object(const struct object *file, struct buf *ret)
 {
-	char *bytes AUTO_FREE = NULL;
-	int failure;
+	char *room = buf_reserve(ret, file->size_bytes);
 
-	if (file->size_bytes > most_names_bytes)
-		return -EBADMSG;
-	bytes = malloc(file->size_bytes + 1);
-	if (!bytes)
-		return -ENOMEM;
-	failure = path_read_at(file->fd, bytes, file->size_bytes, file->offset);
-	if (!failure && !buf_append(ret, bytes, file->size_bytes))
-		failure = -ENOMEM;
-	return failure;
+	if (!room)
+		return ret->failure == BUF_TOO_BIG ? -EBADMSG : -ENOMEM;
+	ret->size_bytes = file->size_bytes;
+	return path_read_at(file->fd, room, file->size_bytes, file->offset);
 }
 
 /* The names-only file of a debug file or a program. */

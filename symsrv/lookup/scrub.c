@@ -38,12 +38,8 @@ int scrub_run(const char *directory)
 	struct store_scrub_result result;
 	int failure = store_scrub(directory, scrub_check, scrub_report, &result);
 
-	if (failure == -ENOTEMPTY) {
-		log_message(LOG_LEVEL_ERROR, STORE_OF_OTHERS, directory);
-		return 1;
-	}
 	if (failure) {
-		log_message(LOG_LEVEL_ERROR, "%s: %s", directory, strerror(-failure));
+		log_message(LOG_LEVEL_ERROR, "%s: %s", directory, store_failure_text(failure));
 		return 1;
 	}
 	printf("%llu objects good (%llu bytes), %llu removed\n",

@@ -180,12 +180,8 @@ int store_export_run(const char *store, const char *directory)
 
 	export_state.directory = directory;
 	failure = store_scrub(store, export_check, export_report, &result);
-	if (failure == -ENOTEMPTY) {
-		log_message(LOG_LEVEL_ERROR, STORE_OF_OTHERS, store);
-		return 1;
-	}
 	if (failure) {
-		log_message(LOG_LEVEL_ERROR, "%s: %s", store, strerror(-failure));
+		log_message(LOG_LEVEL_ERROR, "%s: %s", store, store_failure_text(failure));
 		return 1;
 	}
 	printf("%llu objects written to %s, %llu not\n", export_state.files, directory,

@@ -86,6 +86,14 @@ static void entry_destroy(struct store_entry *entry)
 
 /* ---- opening ---- */
 
+const char *store_failure_text(int failure)
+{
+	if (failure == -ENOTEMPTY)
+		return "has files and is no store, so nothing is written there; --store needs an "
+		       "empty directory, a new one, or a store";
+	return failure == -EWOULDBLOCK ? "another symsrv uses this store" : strerror(-failure);
+}
+
 static int store_prepare(struct store *store, const char *directory)
 {
 	int failure = path_make_directories(directory, 0755);
@@ -708,7 +716,7 @@ int store_publish_held(struct store_incoming *incoming, struct store_record *rec
 
 	record->size_bytes = incoming->bytes;
 	record->fetched_s = time(NULL);
-	failure = digest_file(incoming->fd, incoming->bytes, digest, NULL);
+	failure = digest_file(incoming->fd, incoming->bytes, sizeof(digest), digest);
 	hex_write_bytes(record->sha256, digest, sizeof(digest));
 	return failure ? failure : store_publish_object(incoming, record);
 }

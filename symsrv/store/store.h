@@ -54,13 +54,11 @@ struct store_usage {
 	bool is_scanned;        /* everything that existed at the start is counted */
 };
 
-/* Message for a directory of others: */
-#define STORE_OF_OTHERS                                                                            \
-	"%s: has files and is no store, so nothing is written there; --store needs an empty "      \
-	"directory, a new one, or a store"
+/* Why a store cannot be opened or scrubbed; `failure`: a negative errno. Static. */
+const char *store_failure_text(int failure);
 
-/* Opens or creates a store; -EWOULDBLOCK when another server uses it, -ENOTEMPTY: STORE_OF_OTHERS.
- */
+/* Opens or creates a store; -EWOULDBLOCK when another server uses it, -ENOTEMPTY: it has files and
+ * is no store. */
 int store_open(const char *directory, uint64_t max_bytes, struct store **ret);
 void store_close(struct store *store);
 
@@ -143,7 +141,7 @@ void store_each(struct store *store,
  * -EBADMSG with a reason (static) for an object to remove, or another negative errno when it could
  * not look; then the object stays. Calls `report` for each failure, after removing the object, with
  * 0 or the negative errno of the failed read or removal. Works beside a running server. -ENOTEMPTY:
- * STORE_OF_OTHERS.
+ * as for store_open().
  */
 struct store_scrub_result {
 	uint64_t good_count;

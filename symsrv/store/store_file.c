@@ -197,7 +197,7 @@ int store_file_verify(int fd, const struct store_record *record)
 {
 	uint8_t digest[DIGEST_SHA256_BYTES];
 	char hex[2 * DIGEST_SHA256_BYTES + 1];
-	int failure = digest_file(fd, record->size_bytes, digest, NULL);
+	int failure = digest_file(fd, record->size_bytes, sizeof(digest), digest);
 
 	if (failure)
 		return failure;

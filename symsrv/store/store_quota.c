@@ -17,9 +17,8 @@ bool store_quota_is_turn(const struct store_quota *room, const struct store_shar
 
 static void leave_queue(struct store_quota *room, struct store_share *share)
 {
-	if (share->is_queued)
+	if (share->is_waiting && !share->bytes)
 		TAILQ_REMOVE(&room->waiting, share, entry);
-	share->is_queued = false;
 }
 
 static void count_moving(struct store_quota *room, struct store_share *share)
@@ -46,10 +45,8 @@ int store_quota_wait(struct store_quota *room, struct store_share *share)
 		return -ENOSPC;
 	if (share->bytes && room->moving_count == share->is_moving)
 		return -EDEADLK;
-	if (!share->bytes && !share->is_queued) {
+	if (!share->bytes && !share->is_waiting)
 		TAILQ_INSERT_TAIL(&room->waiting, share, entry);
-		share->is_queued = true;
-	}
 	share->is_waiting = true;
 	count_moving(room, share);
 	return -EAGAIN;

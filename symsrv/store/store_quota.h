@@ -19,7 +19,6 @@ struct store_share {
 	uint64_t bytes;
 	bool is_waiting;
 	bool is_moving; /* it has room and does not wait, so it will end */
-	bool is_queued; /* it waits without room */
 	TAILQ_ENTRY(store_share) entry;
 };
 

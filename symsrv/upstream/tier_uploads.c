@@ -178,7 +178,7 @@ static void put_object(CURL *easy, struct tier_request *request, const char *pat
 	uint8_t digest[DIGEST_SHA256_BYTES];
 	struct curl_slist *headers = NULL;
 
-	if (digest_file(fileno(request->file), request->size_bytes, digest, NULL)) {
+	if (digest_file(fileno(request->file), request->size_bytes, sizeof(digest), digest)) {
 		snprintf(request->trouble, sizeof(request->trouble), "the object cannot be read");
 		return;
 	}

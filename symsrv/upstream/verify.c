@@ -18,11 +18,11 @@ static int object_to(char *reason, size_t reason_bytes, const char *text)
 static int verify_digest(int fd, uint64_t size_bytes, const struct key *key, char *reason,
 			 size_t reason_bytes)
 {
-	uint8_t sha256[DIGEST_SHA256_BYTES], sha1[DIGEST_SHA1_BYTES];
-	const void *digest = key->kind == KEY_SHA1 ? sha1 : sha256;
-	int failure = digest_file(fd, size_bytes, sha256, sha1);
+	size_t digest_bytes = key->kind == KEY_SHA1 ? DIGEST_SHA1_BYTES : DIGEST_SHA256_BYTES;
+	uint8_t digest[DIGEST_SHA256_BYTES];
+	int failure = digest_file(fd, size_bytes, digest_bytes, digest);
 
-	if (failure || !memcmp(digest, key->id, key->id_bytes))
+	if (failure || !memcmp(digest, key->id, digest_bytes))
 		return failure;
 	return object_to(reason, reason_bytes, "another checksum");
 }

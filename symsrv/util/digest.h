@@ -13,9 +13,8 @@
 /* Returns 0 or a negative errno. */
 int digest_sha256(const void *bytes, size_t size_bytes, uint8_t ret[DIGEST_SHA256_BYTES]);
 
-/* Computes the digests of the first size_bytes of `fd`; each result may be NULL. Returns 0 or a
- * negative errno (-EIO: the file is shorter). */
-int digest_file(int fd, uint64_t size_bytes, uint8_t sha256[DIGEST_SHA256_BYTES],
-		uint8_t sha1[DIGEST_SHA1_BYTES]);
+/* Computes a digest of the first size_bytes of `fd`, of DIGEST_SHA1_BYTES or DIGEST_SHA256_BYTES.
+ * Returns 0 or a negative errno (-EIO: the file is shorter). */
+int digest_file(int fd, uint64_t size_bytes, size_t digest_bytes, uint8_t *ret);
 
 #endif
