@@ -97,8 +97,7 @@ void metrics_count(struct metrics *metrics, const struct metrics_answer *answer)
 		metrics_remember(metrics, answer);
 }
 
-static void metrics_print_family(struct buf *buf, const char *name, const char *type,
-				 const char *help)
+void metrics_family(struct buf *buf, const char *name, const char *type, const char *help)
 {
 	buf_printf(buf, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -112,7 +111,7 @@ static void format_by_status(struct metrics *metrics, struct buf *buf, const cha
 {
 	unsigned int kind, status;
 
-	metrics_print_family(buf, name, "summary", help);
+	metrics_family(buf, name, "summary", help);
 	for (kind = 0; kind < ROUTE_KIND_COUNT; kind++)
 		for (status = 0; status < METRICS_STATUS_COUNT; status++) {
 			unsigned long long count = metrics->count[kind][status];
@@ -133,8 +132,8 @@ static void format_histogram(struct metrics *metrics, struct buf *buf)
 	unsigned long long total = 0, sum = 0;
 	unsigned int i, kind;
 
-	metrics_print_family(buf, name, "histogram",
-			     "Time from the head of a request to the end of its answer.");
+	metrics_family(buf, name, "histogram",
+		       "Time from the head of a request to the end of its answer.");
 	for (i = 0; i < METRICS_BUCKET_COUNT; i++) {
 		total += metrics->buckets[i];
 		buf_printf(buf, "%s_bucket{le=\"%g\"} %llu\n", name, (double)buckets_us[i] / 1e6,
@@ -148,23 +147,21 @@ static void format_histogram(struct metrics *metrics, struct buf *buf)
 		   name, (double)sum / 1e6, name, total);
 }
 
-static void format_one(struct buf *buf, const char *name, const char *help,
-		       unsigned long long value)
+void metrics_counter(struct buf *buf, const char *name, const char *help, uint64_t value)
 {
-	metrics_print_family(buf, name, "counter", help);
-	buf_printf(buf, "%s %llu\n", name, value);
+	metrics_family(buf, name, "counter", help);
+	buf_printf(buf, "%s %llu\n", name, (unsigned long long)value);
 }
 
 void metrics_format(struct metrics *metrics, struct buf *buf)
 {
 	unsigned int i;
 
-	metrics_print_family(buf, "http_requests_total", "counter", "Requests by kind of path.");
+	metrics_family(buf, "http_requests_total", "counter", "Requests by kind of path.");
 	for (i = 0; i < ROUTE_KIND_COUNT; i++)
 		buf_printf(buf, "http_requests_total{type=\"%s\"} %llu\n", route_kind_text(i),
 			   (unsigned long long)metrics->requests[i]);
-	metrics_print_family(buf, "http_responses_total", "counter",
-			     "Answers by where they came from.");
+	metrics_family(buf, "http_responses_total", "counter", "Answers by where they came from.");
 	for (i = 0; i < RESULT_COUNT; i++)
 		buf_printf(buf, "http_responses_total{result=\"%s\"} %llu\n", result_texts[i],
 			   (unsigned long long)metrics->results[i]);
@@ -173,15 +170,16 @@ void metrics_format(struct metrics *metrics, struct buf *buf)
 	format_by_status(metrics, buf, "http_responses_duration_milliseconds",
 			 "Time spent on answers.", metrics->duration_us, 1000);
 	format_histogram(metrics, buf);
-	format_one(buf, "symsrv_aborted_responses_total", "Answers that the client did not take.",
-		   metrics->aborted);
-	format_one(buf, "symsrv_connections_shut_down_total", "Connections that missed a deadline.",
-		   metrics->shut_down);
-	format_one(buf, "symsrv_connections_dismissed_total",
-		   "Idle connections ended to make room for others.", metrics->dismissed);
-	format_one(buf, "symsrv_reloads_total", "Configurations read again.", metrics->reloads);
-	format_one(buf, "symsrv_failed_reloads_total", "Configurations refused.",
-		   metrics->failed_reloads);
+	metrics_counter(buf, "symsrv_aborted_responses_total",
+			"Answers that the client did not take.", metrics->aborted);
+	metrics_counter(buf, "symsrv_connections_shut_down_total",
+			"Connections that missed a deadline.", metrics->shut_down);
+	metrics_counter(buf, "symsrv_connections_dismissed_total",
+			"Idle connections ended to make room for others.", metrics->dismissed);
+	metrics_counter(buf, "symsrv_reloads_total", "Configurations read again.",
+			metrics->reloads);
+	metrics_counter(buf, "symsrv_failed_reloads_total", "Configurations refused.",
+			metrics->failed_reloads);
 }
 
 unsigned int metrics_recent(struct metrics *metrics,

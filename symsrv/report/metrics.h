@@ -70,6 +70,9 @@ void metrics_destroy(struct metrics *metrics);
 void metrics_count(struct metrics *metrics, const struct metrics_answer *answer);
 /* Returns "hit", "upstream", ...; static. */
 const char *metrics_result_text(enum answer_result result);
+/* Appends the head of a metric; `type`: "counter", "gauge", ... */
+void metrics_family(struct buf *buf, const char *name, const char *type, const char *help);
+void metrics_counter(struct buf *buf, const char *name, const char *help, uint64_t value);
 /* Appends the metrics of answers. */
 void metrics_format(struct metrics *metrics, struct buf *buf);
 /* Copies the last requests, newest first; returns how many. */

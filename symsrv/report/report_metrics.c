@@ -6,20 +6,9 @@
 #include "symsrv/util/clock.h"
 #include "symsrv/util/version.h"
 
-static void report_family(struct buf *buf, const char *name, const char *type, const char *help)
-{
-	buf_printf(buf, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
 static void report_gauge(struct buf *buf, const char *name, const char *help, uint64_t value)
 {
-	report_family(buf, name, "gauge", help);
-	buf_printf(buf, "%s %llu\n", name, (unsigned long long)value);
-}
-
-static void report_counter(struct buf *buf, const char *name, const char *help, uint64_t value)
-{
-	report_family(buf, name, "counter", help);
+	metrics_family(buf, name, "gauge", help);
 	buf_printf(buf, "%s %llu\n", name, (unsigned long long)value);
 }
 
@@ -38,10 +27,10 @@ static void format_store(const struct reported *reported, struct buf *buf)
 	report_gauge(buf, "symsrv_store_objects", "Objects in the store.", usage.object_count);
 	report_gauge(buf, "symsrv_store_free_bytes", "Free bytes of its file system.",
 		     usage.free_bytes);
-	report_counter(buf, "symsrv_store_evicted_total", "Objects that made room for others.",
-		       usage.evicted_count);
-	report_counter(buf, "symsrv_store_corrupt_total",
-		       "Objects removed because their bytes changed.", usage.corrupt_count);
+	metrics_counter(buf, "symsrv_store_evicted_total", "Objects that made room for others.",
+			usage.evicted_count);
+	metrics_counter(buf, "symsrv_store_corrupt_total",
+			"Objects removed because their bytes changed.", usage.corrupt_count);
 	report_gauge(buf, "symsrv_index_keys", "Keys of indexed files.", index.keys);
 	report_gauge(buf, "symsrv_index_files", "Indexed files.", index.files);
 	report_gauge(buf, "symsrv_index_files_seen", "Files that the last scan looked at.",
@@ -56,11 +45,11 @@ static void format_fetches(const struct reported *reported, struct buf *buf)
 	fetcher_counts(holdings->fetcher, &counts);
 	report_gauge(buf, "symsrv_flights", "Objects that are being fetched.", counts.flights);
 	report_gauge(buf, "symsrv_waiters", "Requests that wait for them.", counts.waiters);
-	report_counter(buf, "symsrv_flights_total", "Fetches begun.", counts.started);
-	report_counter(buf, "symsrv_joined_total", "Requests that joined a fetch under way.",
-		       counts.joined);
-	report_counter(buf, "symsrv_stored_total", "Fetches that brought an object.",
-		       counts.stored);
+	metrics_counter(buf, "symsrv_flights_total", "Fetches begun.", counts.started);
+	metrics_counter(buf, "symsrv_joined_total", "Requests that joined a fetch under way.",
+			counts.joined);
+	metrics_counter(buf, "symsrv_stored_total", "Fetches that brought an object.",
+			counts.stored);
 	report_gauge(buf, "symsrv_negative_entries", "Misses that are remembered.",
 		     negative_cache_count(holdings->negative));
 	report_gauge(buf, "symsrv_jobs_waiting", "Jobs that wait for a thread.",
@@ -84,7 +73,7 @@ static void format_upstreams(const struct reported *reported, struct buf *buf)
 	struct upstream_set *set = fetcher_upstreams(reported->holdings->fetcher);
 	size_t i, k;
 
-	report_family(buf, "symsrv_upstream_answers_total", "counter", "Answers of upstreams.");
+	metrics_family(buf, "symsrv_upstream_answers_total", "counter", "Answers of upstreams.");
 	for (i = 0; i < set->count; i++)
 		for (k = 0; k < sizeof(counts) / sizeof(*counts); k++)
 			buf_printf(buf,
@@ -94,16 +83,16 @@ static void format_upstreams(const struct reported *reported, struct buf *buf)
 				   (unsigned long long)*(
 					   atomic_ullong *)((char *)&set->list[i]->counts +
 							    counts[k].offset));
-	report_family(buf, "symsrv_upstream_requests_total", "counter", "Objects asked for.");
+	metrics_family(buf, "symsrv_upstream_requests_total", "counter", "Objects asked for.");
 	for (i = 0; i < set->count; i++)
 		buf_printf(buf, "symsrv_upstream_requests_total{upstream=\"%s\"} %llu\n",
 			   set->list[i]->name, (unsigned long long)set->list[i]->counts.asked);
-	report_family(buf, "symsrv_upstream_bytes_total", "counter", "Bytes of good objects.");
+	metrics_family(buf, "symsrv_upstream_bytes_total", "counter", "Bytes of good objects.");
 	for (i = 0; i < set->count; i++)
 		buf_printf(buf, "symsrv_upstream_bytes_total{upstream=\"%s\"} %llu\n",
 			   set->list[i]->name, (unsigned long long)set->list[i]->counts.bytes);
-	report_family(buf, "symsrv_upstream_available", "gauge",
-		      "0 while an upstream is not asked because it failed too often.");
+	metrics_family(buf, "symsrv_upstream_available", "gauge",
+		       "0 while an upstream is not asked because it failed too often.");
 	for (i = 0; i < set->count; i++)
 		buf_printf(buf, "symsrv_upstream_available{upstream=\"%s\"} %d\n",
 			   set->list[i]->name, upstream_state(set->list[i]) == BREAKER_CLOSED);
@@ -115,14 +104,14 @@ static void format_tier(const struct reported *reported, struct buf *buf)
 	struct tier_upload_counts counts;
 
 	tier_uploads_counts(reported->holdings->uploads, &counts);
-	report_counter(buf, "symsrv_tier_stored_total", "Objects uploaded to the tier.",
-		       counts.stored);
-	report_counter(buf, "symsrv_tier_stored_bytes_total", "Bytes of these.", counts.bytes);
-	report_counter(buf, "symsrv_tier_kept_total",
-		       "Objects not uploaded because the tier has a better one.", counts.kept);
-	report_counter(buf, "symsrv_tier_failed_total", "Uploads that failed.", counts.failed);
-	report_counter(buf, "symsrv_tier_dropped_total",
-		       "Objects not uploaded because too many were waiting.", counts.dropped);
+	metrics_counter(buf, "symsrv_tier_stored_total", "Objects uploaded to the tier.",
+			counts.stored);
+	metrics_counter(buf, "symsrv_tier_stored_bytes_total", "Bytes of these.", counts.bytes);
+	metrics_counter(buf, "symsrv_tier_kept_total",
+			"Objects not uploaded because the tier has a better one.", counts.kept);
+	metrics_counter(buf, "symsrv_tier_failed_total", "Uploads that failed.", counts.failed);
+	metrics_counter(buf, "symsrv_tier_dropped_total",
+			"Objects not uploaded because too many were waiting.", counts.dropped);
 	report_gauge(buf, "symsrv_tier_waiting", "Objects that wait for their upload.",
 		     counts.waiting);
 }
@@ -134,20 +123,20 @@ static void format_processes(const struct reported *reported, struct buf *buf)
 	symbol_workers_counts(reported->processes, &counts);
 	report_gauge(buf, "symsrv_symbol_workers", "Processes that read debug information.",
 		     counts.running);
-	report_counter(buf, "symsrv_symbol_workers_started_total", "Such processes started.",
-		       counts.started);
-	report_counter(buf, "symsrv_symbol_questions_total", "Questions to them, one a module.",
-		       counts.questions);
-	report_family(buf, "symsrv_symbol_failures_total", "counter",
-		      "Questions that were not answered, or in part.");
+	metrics_counter(buf, "symsrv_symbol_workers_started_total", "Such processes started.",
+			counts.started);
+	metrics_counter(buf, "symsrv_symbol_questions_total", "Questions to them, one a module.",
+			counts.questions);
+	metrics_family(buf, "symsrv_symbol_failures_total", "counter",
+		       "Questions that were not answered, or in part.");
 	buf_printf(buf,
 		   "symsrv_symbol_failures_total{reason=\"crash\"} %llu\n"
 		   "symsrv_symbol_failures_total{reason=\"deadline\"} %llu\n"
 		   "symsrv_symbol_failures_total{reason=\"unreadable\"} %llu\n",
 		   (unsigned long long)counts.crashed, (unsigned long long)counts.late,
 		   (unsigned long long)counts.refused);
-	report_family(buf, "symsrv_maps_total", "counter",
-		      "Processes that made a map of a PE image, found none, or failed.");
+	metrics_family(buf, "symsrv_maps_total", "counter",
+		       "Processes that made a map of a PE image, found none, or failed.");
 	buf_printf(buf,
 		   "symsrv_maps_total{result=\"made\"} %llu\n"
 		   "symsrv_maps_total{result=\"none\"} %llu\n"
@@ -166,24 +155,24 @@ static void format_intake(const struct reported *reported, struct buf *buf)
 	uploads_counts(reported->uploads, &uploads);
 	report_gauge(buf, "symsrv_prefetch_waiting",
 		     "Objects that wait to be fetched for no client.", prefetch.waiting);
-	report_counter(buf, "symsrv_prefetch_found_total",
-		       "Objects fetched for no client, or found here.", prefetch.found);
-	report_counter(buf, "symsrv_prefetch_missing_total", "Objects that do not exist.",
-		       prefetch.missing);
-	report_counter(buf, "symsrv_prefetch_failed_total", "Objects that could not be fetched.",
-		       prefetch.failed);
-	report_counter(buf, "symsrv_prefetch_dropped_total",
-		       "Objects not fetched because too many were waiting.", prefetch.dropped);
-	report_counter(buf, "symsrv_uploads_stored_total", "Uploads that were stored.",
-		       uploads.stored);
-	report_counter(buf, "symsrv_uploads_kept_total",
-		       "Uploads not stored because what is here is as good.", uploads.kept);
-	report_counter(buf, "symsrv_uploads_refused_total", "Uploads that could not be verified.",
-		       uploads.refused);
-	report_counter(buf, "symsrv_uploads_failed_total", "Uploads that could not be stored.",
-		       uploads.failed);
-	report_counter(buf, "symsrv_uploads_denied_total", "Requests without the token.",
-		       uploads.denied);
+	metrics_counter(buf, "symsrv_prefetch_found_total",
+			"Objects fetched for no client, or found here.", prefetch.found);
+	metrics_counter(buf, "symsrv_prefetch_missing_total", "Objects that do not exist.",
+			prefetch.missing);
+	metrics_counter(buf, "symsrv_prefetch_failed_total", "Objects that could not be fetched.",
+			prefetch.failed);
+	metrics_counter(buf, "symsrv_prefetch_dropped_total",
+			"Objects not fetched because too many were waiting.", prefetch.dropped);
+	metrics_counter(buf, "symsrv_uploads_stored_total", "Uploads that were stored.",
+			uploads.stored);
+	metrics_counter(buf, "symsrv_uploads_kept_total",
+			"Uploads not stored because what is here is as good.", uploads.kept);
+	metrics_counter(buf, "symsrv_uploads_refused_total", "Uploads that could not be verified.",
+			uploads.refused);
+	metrics_counter(buf, "symsrv_uploads_failed_total", "Uploads that could not be stored.",
+			uploads.failed);
+	metrics_counter(buf, "symsrv_uploads_denied_total", "Requests without the token.",
+			uploads.denied);
 }
 
 void report_metrics(const struct reported *reported, struct buf *buf)
@@ -198,12 +187,12 @@ void report_metrics(const struct reported *reported, struct buf *buf)
 	report_gauge(buf, "symsrv_request_memory_bytes",
 		     "Memory for bodies, and for answers that clients have not read.",
 		     reported->memory->used_bytes);
-	report_counter(buf, "symsrv_request_memory_refused_total",
-		       "Requests refused because that had reached its limit.",
-		       reported->memory->refused);
+	metrics_counter(buf, "symsrv_request_memory_refused_total",
+			"Requests refused because that had reached its limit.",
+			reported->memory->refused);
 	report_gauge(buf, "ready", "1 when the server takes requests.", reported->is_ready);
 	report_gauge(buf, "symsrv_uptime_seconds", "Time since the start.",
 		     (uint64_t)(clock_now_ms() - reported->started_ms) / 1000);
-	report_family(buf, "symsrv_build_info", "gauge", "The version.");
+	metrics_family(buf, "symsrv_build_info", "gauge", "The version.");
 	buf_printf(buf, "symsrv_build_info{version=\"%s\"} 1\n", SYMSRV_VERSION);
 }

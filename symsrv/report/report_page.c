@@ -41,26 +41,17 @@ static const char head[] =
 /* All foreign text passes through this. */
 static void page_text(struct buf *buf, const char *value)
 {
+	static const char *const escapes[256] = {
+		['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;", ['\''] = "&#39;",
+	};
+
 	for (; *value; value++) {
-		switch (*value) {
-		case '<':
-			buf_append_string(buf, "&lt;");
-			break;
-		case '>':
-			buf_append_string(buf, "&gt;");
-			break;
-		case '&':
-			buf_append_string(buf, "&amp;");
-			break;
-		case '"':
-			buf_append_string(buf, "&quot;");
-			break;
-		case '\'':
-			buf_append_string(buf, "&#39;");
-			break;
-		default:
+		const char *escape = escapes[(unsigned char)*value];
+
+		if (escape)
+			buf_append_string(buf, escape);
+		else
 			buf_append_char(buf, *value);
-		}
 	}
 }
 
