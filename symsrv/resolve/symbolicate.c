@@ -67,12 +67,11 @@ static void set_key(const char *name, const char *id, struct key *ret)
 		ret->id[i] = bytes[order[i]];
 }
 
-static const char *parse_pair(const json_t *pair, struct resolve_asked *module)
+static const char *parse_pair(json_t *pair, struct resolve_asked *module)
 {
-	const char *name = json_string_value(json_array_get(pair, 0));
-	const char *id = json_string_value(json_array_get(pair, 1));
+	const char *name, *id;
 
-	if (json_array_size(pair) != 2 || !name || !id)
+	if (json_unpack(pair, "[s,s!]", &name, &id))
 		return "memoryMap is no list of pairs of texts";
 	if (name[strspn(name, name_characters)] || id[strspn(id, hex_characters)])
 		return "a name or id of memoryMap is malformed";
@@ -82,21 +81,21 @@ static const char *parse_pair(const json_t *pair, struct resolve_asked *module)
 }
 
 /* Adds the offset to its module. */
-static const char *parse_frame(const json_t *frame, struct resolve_asked *modules, size_t count)
+static const char *parse_frame(json_t *frame, struct resolve_asked *modules, size_t count)
 {
-	const json_t *module = json_array_get(frame, 0), *offset = json_array_get(frame, 1);
 	struct resolve_asked *asked;
+	json_int_t module, offset;
 	uint64_t *grown;
 
-	if (json_array_size(frame) != 2 || !json_is_integer(module) || !json_is_integer(offset))
+	if (json_unpack(frame, "[I,I!]", &module, &offset))
 		return "a frame is no pair of numbers";
-	if (json_integer_value(module) < -1 || json_integer_value(module) >= (json_int_t)count)
+	if (module < -1 || module >= (json_int_t)count)
 		return "a frame has the number of a module that does not exist";
-	if (json_integer_value(offset) < 0)
+	if (offset < 0)
 		return "a frame has a negative offset";
-	if (json_integer_value(module) < 0)
+	if (module < 0)
 		return NULL;
-	asked = &modules[json_integer_value(module)];
+	asked = &modules[module];
 	/* Room for a power of two. */
 	if (!(asked->address_count & (asked->address_count - 1))) {
 		grown = reallocarray(asked->addresses,
@@ -106,7 +105,7 @@ static const char *parse_frame(const json_t *frame, struct resolve_asked *module
 			return resolve_request_no_memory;
 		asked->addresses = grown;
 	}
-	asked->addresses[asked->address_count++] = (uint64_t)json_integer_value(offset);
+	asked->addresses[asked->address_count++] = (uint64_t)offset;
 	return NULL;
 }
 

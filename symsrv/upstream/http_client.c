@@ -39,9 +39,9 @@ LIST_HEAD(attempts, attempt);
 struct upstream_client {
 	CURLM *multi;
 	pthread_t thread;
-	pthread_mutex_t lock; /* protects `arrived` and `is_ending` */
+	pthread_mutex_t lock; /* protects `arrived`, and setting `is_ending` */
 	struct transfers arrived;
-	bool is_ending;
+	atomic_bool is_ending;
 	const char *own_name;
 	struct attempts delayed; /* waiting for their next try */
 	struct attempts running;
@@ -309,15 +309,13 @@ static void end_attempt(struct attempt *attempt, enum transfer_outcome outcome, 
 	/* A trial without a report must not block the breaker for ever. */
 	upstream_report(transfer->upstream, UPSTREAM_NOT_ASKED, 0);
 	LIST_REMOVE(attempt, entry);
-	snprintf(transfer->error, sizeof(transfer->error), "%s", error);
+	queue->active--;
+	start_waiting(attempt->client, queue);
+	http_client_finish(transfer, outcome, error);
 	curl_easy_cleanup(attempt->easy);
 	curl_slist_free_all(attempt->headers);
 	free(attempt->url);
-	queue->active--;
-	start_waiting(attempt->client, queue);
 	free(attempt);
-	transfer->outcome = outcome;
-	transfer->done(transfer);
 }
 
 static struct attempt *create_attempt(struct upstream_client *client, struct transfer *transfer)
@@ -446,12 +444,11 @@ static bool put_off(struct attempt *attempt)
 
 static void retry_or_end(struct attempt *attempt, bool may_retry, const char *error)
 {
-	bool is_own = attempt->transfer->upstream->kind == UPSTREAM_S3 ||
-		      attempt->transfer->upstream->kind == UPSTREAM_PEER;
+	const struct upstream *upstream = attempt->transfer->upstream;
 
 	/* There is another way to the object, without waiting. */
-	if (may_retry && !is_own && attempt->tries < attempt->transfer->set->retries &&
-	    put_off(attempt))
+	if (may_retry && !upstream_is_optional(upstream) &&
+	    attempt->tries < attempt->transfer->set->retries && put_off(attempt))
 		attempt->tries++;
 	else
 		end_attempt(attempt, TRANSFER_TRANSIENT, error);
@@ -666,23 +663,13 @@ static void end_all(struct upstream_client *client)
 		end_attempt(attempt, TRANSFER_CANCELLED, "the server stops");
 }
 
-static bool is_ending(struct upstream_client *client)
-{
-	bool ending;
-
-	pthread_mutex_lock(&client->lock);
-	ending = client->is_ending;
-	pthread_mutex_unlock(&client->lock);
-	return ending;
-}
-
 static void *http_client_run(void *context)
 {
 	struct upstream_client *client = context;
 	int64_t wait_ms;
 	int running;
 
-	while (!is_ending(client)) {
+	while (!client->is_ending) {
 		take_arrived(client);
 		resume_stopped(client);
 		curl_multi_perform(client->multi, &running);
@@ -726,8 +713,7 @@ void upstream_client_stop(struct upstream_client *client)
 	bool was_ending;
 
 	pthread_mutex_lock(&client->lock);
-	was_ending = client->is_ending;
-	client->is_ending = true;
+	was_ending = atomic_exchange(&client->is_ending, true);
 	pthread_mutex_unlock(&client->lock);
 	if (was_ending)
 		return;

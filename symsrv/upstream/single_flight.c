@@ -262,13 +262,8 @@ static bool start_flight(struct flight *flight)
 
 /* ---- lanes ---- */
 
-/* The tier and the peers are asked one after the other, whatever --ask is. */
-static bool is_own(const struct lane *lane)
-{
-	return lane->upstream->kind == UPSTREAM_S3 || lane->upstream->kind == UPSTREAM_PEER;
-}
-
-/* Starts the next lane, or all that are left. The caller holds the lock. */
+/* Starts the next lane, or all that are left; the tier and the peers are asked one after the other.
+ * The caller holds the lock. */
 static void start_lanes(struct flight *flight)
 {
 	bool all = flight->set->ask_together;
@@ -278,10 +273,10 @@ static void start_lanes(struct flight *flight)
 		struct lane *lane = &flight->lanes[flight->next_lane++];
 
 		flight->running++;
-		flight->own_running += is_own(lane);
+		flight->own_running += upstream_is_optional(lane->upstream);
 		flight->heard_ms = clock_now_ms();
 		workers_submit(flight->fetcher->parts.workers, &lane->job, run_lane);
-		if (!all || is_own(lane))
+		if (!all || upstream_is_optional(lane->upstream))
 			break;
 	}
 }
@@ -291,7 +286,7 @@ static int64_t hesitation_of(const struct flight *flight)
 {
 	const struct lane *last = flight->next_lane ? &flight->lanes[flight->next_lane - 1] : NULL;
 
-	if (!last || !is_own(last))
+	if (!last || !upstream_is_optional(last->upstream))
 		return hesitation_ms;
 	return last->upstream->kind == UPSTREAM_S3 ? tier_hesitation_ms : peer_hesitation_ms;
 }
@@ -306,14 +301,15 @@ static void end_lane(struct lane *lane)
 
 	pthread_mutex_lock(&fetcher->lock);
 	flight->running--;
-	flight->own_running -= is_own(lane);
+	flight->own_running -= upstream_is_optional(lane->upstream);
 	if (lane->is_decisive)
 		flight->next_lane = flight->lane_count;
 	if (!flight->running)
 		start_lanes(flight);
 	is_over = !flight->running;
 	/* All upstreams have answered: a tier or a peer that hangs is not waited for. */
-	is_decided = is_over || (!is_own(lane) && flight->running == flight->own_running &&
+	is_decided = is_over || (!upstream_is_optional(lane->upstream) &&
+				 flight->running == flight->own_running &&
 				 flight->next_lane == flight->lane_count);
 	if (is_decided && !is_over) {
 		atomic_store(&flight->cancel, true);
@@ -364,7 +360,7 @@ static void run_judged(struct job *job)
 	free(lane->transfer.path);
 	lane->transfer.path = NULL;
 	result = lane_judge(lane, &stored);
-	if (result == LANE_GOT && !is_own(lane))
+	if (result == LANE_GOT && !upstream_is_optional(lane->upstream))
 		tier_uploads_add(fetcher->parts.uploads, lane->flight->set, lane->flight->text);
 	if (result == LANE_GOT)
 		flight_settle(lane->flight, hold_create(fetcher, stored));
