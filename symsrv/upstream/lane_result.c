@@ -128,87 +128,55 @@ static bool take_in(struct lane *lane, struct store_incoming **arrival)
 	return true;
 }
 
-/* The upstreams decide: what the tier answers never makes a miss uncertain. */
-static bool count_of_tier(struct lane *lane)
-{
-	struct upstream_counts *counts = &lane->upstream->counts;
-
-	if (lane->transfer.outcome == TRANSFER_MISSING)
-		counts->missing++;
-	else if (lane->transfer.outcome == TRANSFER_TRANSIENT)
-		counts->transient++;
-	else
-		counts->refused++;
-	return false;
-}
-
-/* A peer that answers has asked the upstreams for this server too. One that does not answer is left
- * out. */
-static bool count_of_peer(struct lane *lane)
-{
-	struct upstream_counts *counts = &lane->upstream->counts;
-	struct flight *flight = lane->flight;
-
-	switch (lane->transfer.outcome) {
-	case TRANSFER_MISSING:
-		counts->missing++;
-		set_unsure(flight, lane->transfer.unqueried);
-		/* With a wrong --self, this server is its own peer. */
-		lane->is_decisive = !lane->transfer.came_back;
-		return true;
-	case TRANSFER_TRANSIENT:
-		counts->transient++;
-		if (lane->transfer.status != 503)
-			return false;
-		set_transient(flight);
-		lane->is_decisive = true;
-		return false;
-	case TRANSFER_TOO_LARGE:
-	case TRANSFER_NO_ROOM:
-		return false;
-	default:
-		counts->refused++;
-		return false;
-	}
-}
-
-/* Counts a try without a result; true when the lane continues with its next path. */
+/* Counts a try without a result; true when the lane continues with its next path. The upstreams
+ * decide: what the tier answers never makes a miss uncertain. A peer that answers has asked them
+ * for this server too, and one that does not answer is left out. */
 static bool count_failure(struct lane *lane)
 {
+	bool is_tier = lane->upstream->kind == UPSTREAM_S3;
+	bool is_peer = lane->upstream->kind == UPSTREAM_PEER;
 	struct upstream_counts *counts = &lane->upstream->counts;
+	const struct transfer *transfer = &lane->transfer;
 	struct flight *flight = lane->flight;
+	bool is_503 = transfer->status == 503;
 
-	if (lane->upstream->kind == UPSTREAM_S3)
-		return count_of_tier(lane);
-	if (lane->upstream->kind == UPSTREAM_PEER)
-		return count_of_peer(lane);
-	switch (lane->transfer.outcome) {
+	switch (transfer->outcome) {
 	case TRANSFER_MISSING:
 		counts->missing++;
-		set_unsure(flight, lane->transfer.unqueried);
+		if (is_tier)
+			return false;
+		set_unsure(flight, transfer->unqueried);
+		/* With a wrong --self, this server is its own peer. */
+		lane->is_decisive = is_peer && !transfer->came_back;
 		return true;
-	case TRANSFER_REFUSED:
-		counts->refused++;
-		set_unsure(flight, flight->fetcher->parts.own_name);
-		return true;
-	case TRANSFER_TOO_LARGE:
-		/* Counts as a miss: another try may cost the same number of bytes again. */
-		counts->rejected++;
-		return false;
-	case TRANSFER_DENIED:
-		counts->denied++;
-		set_unsure(flight, flight->fetcher->parts.own_name);
-		return false;
 	case TRANSFER_TRANSIENT:
 		counts->transient++;
-		set_transient(flight);
+		if (!is_tier && (!is_peer || is_503))
+			set_transient(flight);
+		lane->is_decisive |= is_peer && is_503;
+		return false;
+	case TRANSFER_TOO_LARGE:
+		/* Counts as a miss: another try may cost the same number of bytes again. */
+		counts->refused += is_tier;
+		counts->rejected += !is_tier && !is_peer;
 		return false;
 	case TRANSFER_NO_ROOM:
-		set_transient(flight);
+		counts->refused += is_tier;
+		if (!is_tier && !is_peer)
+			set_transient(flight);
 		return false;
 	default:
+		break;
+	}
+	if (is_tier || is_peer) {
+		counts->refused++;
 		return false;
 	}
+	counts->refused += transfer->outcome == TRANSFER_REFUSED;
+	counts->denied += transfer->outcome == TRANSFER_DENIED;
+	if (transfer->outcome != TRANSFER_CANCELLED)
+		set_unsure(flight, flight->fetcher->parts.own_name);
+	return transfer->outcome == TRANSFER_REFUSED;
 }
 
 static void log_failure(const struct lane *lane)
