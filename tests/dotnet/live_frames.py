@@ -145,7 +145,7 @@ def running(context, sample, count):
     data = os.path.join(context.scratch, "running.data")
     leaves = []
     for _ in range(40):
-        why = perf_samples.record(sample.pid, count / RUNNING_HZ, data, RUNNING_HZ)
+        why = perf_samples.record(sample.pid, 1.2 * count / RUNNING_HZ, data, RUNNING_HZ)
         if why:
             raise Skip(why)
         leaves += [looked_up(chain)[0] for chain in perf_samples.samples(data)[0] if chain]
@@ -175,7 +175,7 @@ def test_code_between_methods_of_runtimes_that_do_not_tell_of_it_is_known(contex
         if published is None:
             raise Skip(why)
         with Sample(published, {"DOTNET_PerfMapEnabled": variable}) as sample:
-            leaves = running(context, sample, 1500)
+            leaves = running(context, sample, 2500)
             memory = Memory(sample.pid)
             methods = Methods(context.rundown(sample.pid))
             answers = context.mapgen.resolve(sample.pid, sorted(set(leaves)))

@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 
-from harness import Memory, Sample, expect, first_line
+from harness import Memory, Sample, expect, first_line, remove_leftovers
 from live_perf_fix import fix, record, run_perf
 
 INSTRUCTION = re.compile(r"^\s+[0-9.]+ :\s+([0-9a-f]+):\s+([a-z]\w*)", re.MULTILINE)
@@ -52,23 +52,31 @@ def compare(context, shown, path, offset, size=None):
     return len(shown)
 
 
-def test_perf_annotate_shows_the_instructions_of_managed_code(context):
-    path = os.path.join(context.directory("annotate-managed"), "perf.data")
-    with Sample(context.sdk()) as sample:
+def fixed_recording(context):
+    """A process that stands still until the tests end, and its recording, fixed; (sample, path)."""
+    def make():
+        path = os.path.join(context.directory("annotate"), "perf.data")
+        sample = Sample(context.sdk())
         record(sample.pid, path, 1.2, frequency=1999)
         sample.stand_still()
-        fixed, _ = fix(context, path)
-        memory = Memory(sample.pid)
-        jitted = hottest(fixed, "doublemapper", "Sample.")
-        shown = annotated(fixed, jitted)
-        expect(memory.kind_of(shown[0][0]) == "jit", f"{jitted} is shown at {shown[0][0]:#x}")
-        size = context.mapgen.resolve(sample.pid, [shown[0][0]])[shown[0][0]]["size"]
-        count = compare(context, shown, f"/proc/{sample.pid}/mem", shown[0][0], size)
-        context.figure(f"perf annotate of a jitted method: {count} instructions, as in the process's memory")
-        image = next(row[3] for row in memory.rows if row[3].endswith("/System.Private.CoreLib.dll"))
-        shown = annotated(fixed, hottest(fixed, "System.Private.CoreLib.dll"))
-        count = compare(context, shown, image, shown[0][0])
-        context.figure(f"perf annotate of a precompiled method: {count} instructions, as in the file")
+        remove_leftovers(sample.pid)
+        return (sample, fix(context, path)[0]), None
+    return context.once("annotated", make)
+
+
+def test_perf_annotate_shows_the_instructions_of_managed_code(context):
+    sample, fixed = fixed_recording(context)
+    memory = Memory(sample.pid)
+    jitted = hottest(fixed, "doublemapper", "Sample.")
+    shown = annotated(fixed, jitted)
+    expect(memory.kind_of(shown[0][0]) == "jit", f"{jitted} is shown at {shown[0][0]:#x}")
+    size = context.mapgen.resolve(sample.pid, [shown[0][0]])[shown[0][0]]["size"]
+    count = compare(context, shown, f"/proc/{sample.pid}/mem", shown[0][0], size)
+    context.figure(f"perf annotate of a jitted method: {count} instructions, as in the process's memory")
+    image = next(row[3] for row in memory.rows if row[3].endswith("/System.Private.CoreLib.dll"))
+    shown = annotated(fixed, hottest(fixed, "System.Private.CoreLib.dll"))
+    count = compare(context, shown, image, shown[0][0])
+    context.figure(f"perf annotate of a precompiled method: {count} instructions, as in the file")
 
 
 def test_perf_annotate_shows_precompiled_code_of_a_process_that_is_gone(context):
@@ -83,12 +91,8 @@ def test_perf_annotate_shows_precompiled_code_of_a_process_that_is_gone(context)
 
 
 def test_stripped_native_code_is_annotated(context):
-    path = os.path.join(context.directory("annotate-native"), "perf.data")
-    with Sample(context.sdk()) as sample:
-        record(sample.pid, path, 1.2, frequency=1999)
-        sample.stand_still()
-        image = next(row[3] for row in Memory(sample.pid).rows if row[3].endswith("/libcoreclr.so"))
-        fixed, _ = fix(context, path)
+    sample, fixed = fixed_recording(context)
+    image = next(row[3] for row in Memory(sample.pid).rows if row[3].endswith("/libcoreclr.so"))
     symbol = hottest(fixed, "libcoreclr.so", "libcoreclr.so!0x")
     vaddr = int(symbol.rsplit("!0x", 1)[1], 16)
     shown = annotated(fixed, symbol)
