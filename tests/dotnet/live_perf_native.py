@@ -14,7 +14,7 @@ import subprocess
 
 import perf_samples
 import shapes
-from harness import Memory, Sample, Skip, expect, first_line
+from harness import CACHE, Memory, Sample, Skip, expect, first_line
 from live_perf_fix import buildid_dir, fix, only_mmap2_changed, record, run_perf
 
 BOUNDS = re.compile(r"^(.+)!0x([0-9a-f]+)$")
@@ -389,7 +389,7 @@ def stripped_go_program(directory):
     source, whole, stripped = (os.path.join(directory, name) for name in ("work.go", "whole", "stripped"))
     with open(source, "w", encoding="ascii") as file:
         file.write(GO_WORK)
-    environment = dict(os.environ, CGO_ENABLED="0", GO111MODULE="off", GOTOOLCHAIN="local", GOCACHE=os.path.join(directory, "cache"))
+    environment = dict(os.environ, CGO_ENABLED="0", GO111MODULE="off", GOTOOLCHAIN="local", GOCACHE=os.path.join(CACHE, "go"))
     done = subprocess.run(["go", "build", "-o", whole, source], env=environment, capture_output=True, text=True)
     expect(done.returncode == 0, f"go build: {first_line(done.stderr)}")
     output_of("strip", "-s", "-o", stripped, whole)

@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 
-from native_tools import Fail, Skip
+from native_tools import CACHE, Fail, Skip
 
 SEED = 7
 COUNT = 10000
@@ -92,7 +92,7 @@ def built(tools, name, head, cgo, flags):
     directory = tools.path("go-" + name)
     tools.write(f"go-{name}/main.go", SOURCE % head)
     tools.write(f"go-{name}/go.mod", "module example.org/names\n\ngo 1.15\n")
-    environment = dict(os.environ, CGO_ENABLED=cgo, GOCACHE=tools.path("go-cache"), GOFLAGS="-mod=mod", GOPROXY="off", GOTOOLCHAIN="local",
+    environment = dict(os.environ, CGO_ENABLED=cgo, GOCACHE=os.path.join(CACHE, "go"), GOFLAGS="-mod=mod", GOPROXY="off", GOTOOLCHAIN="local",
                        HOME=tools.scratch)
     whole, stripped = os.path.join(directory, "whole"), os.path.join(directory, "stripped")
     tools.run("go", "build", "-p", "2", *flags, "-o", whole, ".", cwd=directory, env=environment)

@@ -7,7 +7,7 @@ import os
 import subprocess
 import zipfile
 
-from native_tools import Fail, Skip
+from native_tools import CACHE, Fail, Skip
 
 JAVASCRIPT = """
 function less(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s; }
@@ -104,7 +104,7 @@ def test_record_unwinds_go(tools):
     """A function of Go that calls nothing has no frame of its own: its caller, main.middle, is passed over, and the frame behind is marked."""
     tools.need("go")
     source, program = tools.write("runtime-go/main.go", GO), tools.path("burn-go")
-    environment = dict(os.environ, CGO_ENABLED="0", GOCACHE=tools.path("go-cache"), GOPROXY="off", GOTOOLCHAIN="local", HOME=tools.scratch)
+    environment = dict(os.environ, CGO_ENABLED="0", GOCACHE=os.path.join(CACHE, "go"), GOPROXY="off", GOTOOLCHAIN="local", HOME=tools.scratch)
     tools.run("go", "build", "-p", "2", "-o", program, source, env=environment)
     folded, notes = record(tools, [program], None)
     main = {stack: count for stack, count in folded.items() if "main.less" in stack}

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
-from runner import Fail, Skip, need  # noqa: E402,F401
+from runner import CACHE, Fail, Skip, need  # noqa: E402,F401
 
 OPERANDS_AT_ONCE = 2000
 
