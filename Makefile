@@ -104,7 +104,7 @@ BCC_OBJECTS := $(call objects,$(call sources,libsym/bcc))
 CLI_OBJECTS := $(call objects,$(call sources,mapgen))
 SERVER_OBJECTS := $(call objects,$(call sources,symsrv))
 TEST_OBJECTS := $(call objects,$(filter-out tests/support/preload/% tests/support/sanitizers/% tests/support/coverage/%,$(call sources,tests/libsym tests/mapgen tests/support)))
-SERVER_TEST_OBJECTS := $(call objects,$(call sources,tests/symsrv))
+SERVER_TEST_OBJECTS := $(call objects,$(call sources,tests/symsrv) tests/support/no_certificates.c)
 # Tests link this in, without main(). The linker takes only the called parts of an archive.
 CLI_ARCHIVE := $(BUILD)/tests/mapgen.a
 SERVER_ARCHIVE := $(BUILD)/tests/symsrv.a
@@ -221,7 +221,9 @@ $(SERVER): $(SERVER_OBJECTS) $(LIB_STATIC)
 $(TEST_OBJECTS) $(SERVER_TEST_OBJECTS): WARNINGS += -Wno-declaration-after-statement
 
 $(BUILD)/tests/unit: LINK_FLAGS = $(WRAP_ALLOCATIONS)
-$(UNITS): LINK_LIBS = $(CLI_LIBS) $(SERVER_LIBS) $(TEST_LIBS)
+# Each unit test is a process of its own, which loads all that its program is linked with.
+$(BUILD)/tests/unit: LINK_LIBS = $(CLI_LIBS) -lcrypto $(TEST_LIBS)
+$(BUILD)/tests/unit-symsrv: LINK_LIBS = $(SERVER_LIBS) $(TEST_LIBS)
 $(BUILD)/tests/unit: $(TEST_OBJECTS) $(CLI_ARCHIVE) $(BCC_ARCHIVE) $(LIB_STATIC)
 	$(link)
 $(BUILD)/tests/unit-symsrv: $(SERVER_TEST_OBJECTS) $(SERVER_ARCHIVE) $(LIB_STATIC)
