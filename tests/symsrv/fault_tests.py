@@ -20,6 +20,7 @@ from tier_tests import real_store, tier
 
 STORED = [h.build_id(number) for number in range(400, 410)]
 FRESH = [h.build_id(number) for number in range(420, 450)]
+REST_S = 0.02
 
 
 def body_of(identity):
@@ -51,6 +52,8 @@ class Hits:
             self.times_ms.append(1000 * (time.monotonic() - begun))
             if status != 200 or body != body_of(identity):
                 self.wrong.append("%d, %d bytes" % (status, len(body)))
+            # The processors are also for the others.
+            self.stop.wait(REST_S)
 
     def __enter__(self):
         self.threads = [threading.Thread(target=self.ask) for _ in range(self.clients)]

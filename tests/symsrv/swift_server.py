@@ -4,12 +4,15 @@
 Debian: swift-proxy swift-account swift-container swift-object, without configuration, memcached or rsync.
 """
 import getpass
+import http.client
 import os
 import subprocess
+import time
 
 from free_port import free_port
 from runner import need
 from s3_store import Store
+from waiting import wait_until
 
 PROXY = """[DEFAULT]
 bind_ip = 127.0.0.1
@@ -66,26 +69,46 @@ use = egg:swift#{name}
 """
 
 
-RINGS = """
-import sys
-from swift.common.ring import RingBuilder
-for word in sys.argv[2:]:
+# Makes the rings and says which part of its ring the container is in. Then a process for each server: all need the same modules,
+# whose import takes longer than all that the servers do in a test.
+SERVERS = """
+import os, signal, sys
+from swift.common.ring import Ring, RingBuilder
+from swift.common.wsgi import run_wsgi
+import swift.account.server, swift.container.server, swift.obj.server, swift.proxy.server
+etc, bucket = sys.argv[1:3]
+for word in sys.argv[3:]:
     name, port = word.split("=")
     builder = RingBuilder(4, 1, 0)
     builder.add_dev({"id": 0, "region": 1, "zone": 1, "ip": "127.0.0.1", "port": int(port), "device": "d1", "weight": 1.0,
                      "replication_ip": "127.0.0.1", "replication_port": int(port), "meta": ""})
     builder.rebalance()
-    builder.get_ring().save("%s/%s.ring.gz" % (sys.argv[1], name))
+    builder.get_ring().save("%s/%s.ring.gz" % (etc, name))
+print(Ring(etc, ring_name="container").get_part("AUTH_test", bucket))
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for name in ("object", "container", "account", "proxy"):
+    pid = os.fork()
+    if not pid:
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        more = {"global_conf_callback": swift.obj.server.global_conf_callback} if name == "object" else {}
+        sys.exit(run_wsgi("%s/%s.conf" % (etc, name), name + "-server", **more))
+    print(name, pid, flush=True)
+signal.pause()
 """
 
-# Swift's own API needs memcached for its tokens, so the server of the containers is asked.
-QUOTA = """
-import sys
-from swift.common.direct_client import direct_put_container
-from swift.common.ring import Ring
-part, nodes = Ring(sys.argv[1], ring_name="container").get_nodes("AUTH_test", sys.argv[2])
-direct_put_container(nodes[0], part, "AUTH_test", sys.argv[2], headers={"X-Container-Meta-Quota-Bytes": sys.argv[3]})
-"""
+
+class Server:
+    """A process that another one has started, with what Store uses of Popen."""
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def poll(self):
+        return None if os.path.exists("/proc/%d" % self.pid) else 0
+
+    def wait(self):
+        wait_until(lambda: self.poll() is not None, "a server of Swift does not end")
 
 
 class Swift(Store):
@@ -102,15 +125,29 @@ class Swift(Store):
         values = {"etc": self.etc, "top": self.top, "user": getpass.getuser()}
         with open(os.path.join(self.etc, "proxy.conf"), "w") as file:
             file.write(PROXY.format(port=self.port, **values))
-        ports = {name: free_port() for name in ("object", "container", "account")}
-        for name, port in ports.items():
+        self.ports = {name: free_port() for name in ("object", "container", "account")}
+        for name, port in self.ports.items():
             with open(os.path.join(self.etc, name + ".conf"), "w") as file:
                 file.write(STORAGE.format(port=port, name=name, **values))
-        # One process instead of nine of swift-ring-builder.
-        subprocess.run(["/usr/bin/python3", "-c", RINGS, self.etc] + ["%s=%d" % item for item in ports.items()], check=True)
-        for name in ("object", "container", "account", "proxy"):
-            self.run(name, "swift-%s-server" % name, os.path.join(self.etc, name + ".conf"))
+        words = [self.etc, self.bucket] + ["%s=%d" % item for item in self.ports.items()]
+        with open(os.path.join(self.top, "log"), "ab") as log:
+            first = subprocess.Popen(["/usr/bin/python3", "-c", SERVERS] + words, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
+        self.processes["first"] = first
+        self.part = first.stdout.readline().strip()
+        for _ in range(4):
+            name, pid = first.stdout.readline().split()
+            self.processes[name] = Server(int(pid))
+        first.stdout.close()
+        # It ends last: until then it waits for the others.
+        self.processes["first"] = self.processes.pop("first")
 
     def set_full(self, is_full):
-        """A bucket that is full by its quota, or has none."""
-        subprocess.run(["/usr/bin/python3", "-c", QUOTA, self.etc, self.bucket, "1" if is_full else ""], check=True)
+        """A bucket that is full by its quota, or has none. Swift's own API needs memcached for its tokens, so the server of the
+        containers is asked."""
+        server = http.client.HTTPConnection("127.0.0.1", self.ports["container"], timeout=60)
+        server.request("PUT", "/d1/%s/AUTH_test/%s" % (self.part, self.bucket),
+                       headers={"X-Timestamp": "%.5f" % time.time(), "X-Container-Meta-Quota-Bytes": "1" if is_full else ""})
+        status = server.getresponse().status
+        server.close()
+        if status not in (201, 202):
+            raise RuntimeError("the server of the containers answers %d" % status)
