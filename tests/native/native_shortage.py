@@ -27,7 +27,7 @@ INLINING = """
 static inline __attribute__((always_inline)) int inner(int x) { volatile int v = x; return v * 3; }
 static inline __attribute__((always_inline)) int middle(int x) { volatile int v = inner(x); return v + 1; }
 """
-FUNCTIONS = 400
+FUNCTIONS = 200
 ASKED = 16
 SMALLEST_KB, STEP_KB, LIMITS = 4000, 150, 112
 LARGEST_DWARF_RUNS = 150
