@@ -15,6 +15,7 @@ from harness import ROOT, Skip, build_environment, build_project, built, expect,
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
 import nettrace_events  # noqa: E402
+from waiting import is_in_time  # noqa: E402
 
 # Tracepoints with probes, and the events that pass them.
 PROBES = {"GCStart_V2": 1, "GCTriggered": 35, "AllocationSampled": 303, "GCAllocationTick_V4": 10, "ContentionStart_V2": 81,
@@ -84,10 +85,7 @@ class Recording:
 
     def wait_until_ready(self):
         """Until the runtime has a connection with us: a thread receives it."""
-        while self.process.poll() is None:
-            if "events" in thread_names(self.process.pid):
-                return
-            os.sched_yield()
+        is_in_time(lambda: self.process.poll() is not None or "events" in thread_names(self.process.pid), 120, 0.005)
 
     def stop(self, expected=0):
         self.process.send_signal(signal.SIGINT)

@@ -23,10 +23,8 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
 from r2r_image import Code  # noqa: E402
-from runner import CI, Fail, Missing, Skip, need  # noqa: E402,F401
+from runner import CACHE, CI, Fail, Missing, Skip, need  # noqa: E402,F401
 from waiting import is_in_time  # noqa: E402
-
-CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "libsym-tests")
 
 
 def expect(condition, why):
@@ -127,6 +125,7 @@ def build_project(project, artifacts, *properties):
         return None
 
 
+@functools.cache
 def sdk_version():
     """Version of the .NET SDK on PATH as text, or None."""
     try:
@@ -193,6 +192,12 @@ def npm_runtime():
 
 # ---- the sample process -----------------------------------------------------
 
+def stop(process):
+    """From here on nothing in it changes: a signal is sent before it is obeyed."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+
 class Sample:
     """A running sample process. Use it in a `with` statement, whose end ends it."""
 
@@ -235,9 +240,7 @@ class Sample:
         return self.process.poll() is None
 
     def stand_still(self):
-        """From here on nothing in it changes: a signal is sent before it is obeyed."""
-        self.process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        stop(self.process)
 
     def go_on(self):
         """Ends stand_still()."""

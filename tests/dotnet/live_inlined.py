@@ -59,16 +59,17 @@ def dotnet10():
 def answers_of(context, process, *options):
     """The frames of each thread, innermost first, each with its answer."""
     report = json.loads(context.mapgen.must("stack", str(process.pid), "--json").stdout)
-    result = {}
-    for thread in report["threads"]:
-        answers = []
-        for returns in (False, True):
-            addresses = [frame["address"] for frame in thread["frames"] if bool(frame["return_address"]) == returns]
-            if addresses:
-                asked = ("--return-addresses",) if returns else ()
-                text = context.mapgen.must("resolve", str(process.pid), "--lines", *options, *asked, "--json", stdin="\n".join(addresses) + "\n").stdout
-                answers += json.loads(text)
-        result[thread["tid"]] = answers
+    result = {thread["tid"]: [] for thread in report["threads"]}
+    # An innermost frame has no return address: it comes first.
+    for returns, asked in ((False, ()), (True, ("--return-addresses",))):
+        frames = [(thread["tid"], frame["address"]) for thread in report["threads"] for frame in thread["frames"]
+                  if bool(frame["return_address"]) == returns]
+        text = context.mapgen.must("resolve", str(process.pid), "--lines", *options, *asked, "--json",
+                                   stdin="".join(address + "\n" for _, address in frames)).stdout
+        answers = json.loads(text)
+        expect(len(answers) == len(frames), f"{len(answers)} answers about {len(frames)} frames")
+        for (tid, _), answer in zip(frames, answers):
+            result[tid].append(answer)
     return result
 
 

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 
-from harness import ROOT, Sample, build_environment, build_project, built, expect, need
+from harness import ROOT, Sample, build_environment, build_project, built, expect, need, stop
 from live_pdb import with_pdb
 from live_perf_annotate import hottest
 from live_perf_fix import buildid_dir, fix, record, run_perf
@@ -88,6 +88,9 @@ class Dividing:
         expect(self.process.stdout.readline() == "ready\n", "the program did not begin")
         return self
 
+    def stand_still(self):
+        stop(self.process)
+
     def __exit__(self, *_):
         self.process.kill()
         self.process.communicate()
@@ -102,6 +105,7 @@ def check_dividing(context, kind, dso, *properties):
     path = os.path.join(context.directory("perf-lines-" + kind), "perf.data")
     with Dividing("dividing-" + kind, *properties) as program:
         record(program.pid, path, 0.5)
+        program.stand_still()
         fixed, _ = fix(context, path)
     symbol = hottest(fixed, dso, "::Divide(")
     rows = run_perf(fixed, "report", "-i", fixed, "--stdio", "--no-children", "-g", "none", "-s", "sym,srcline")

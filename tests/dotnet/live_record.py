@@ -18,7 +18,7 @@ from free_port import free_port  # noqa: E402
 STARTS = {"clone3", "__clone3", "clone", "__clone", "_start"}
 CPU_GOAL, SWITCH_GOAL = 99.5, 99.0
 # Seconds of processor time after which most of the code is compiled.
-WARM_SECONDS = 4
+WARM_SECONDS = 2
 
 REQUESTS = """
 local paths, next = { "/work", "/wait", "/work", "/later" }, 0
@@ -119,9 +119,9 @@ def check_version(context, version):
     need("perf")
     output, kept = (os.path.join(context.scratch, f"load-{version}-{kind}.data") for kind in ("plain", "kept"))
     with Server(context, version) as server:
-        said = record(context, server.pid, output, "-d", "3", "-F", "499", "--off-cpu")
+        said = record(context, server.pid, output, "-d", "1.5", "-F", "999", "--off-cpu")
         # perf unwinds by itself, too, where a file has the bytes.
-        record(context, server.pid, kept, "-d", "1", "-F", "499", "--off-cpu", "--keep-stack-bytes")
+        record(context, server.pid, kept, "-d", "0.5", "-F", "999", "--off-cpu", "--keep-stack-bytes")
     figures = []
     for event, goal in (("cpu-clock", CPU_GOAL), ("context-switches", SWITCH_GOAL)):
         ends = ends_of(output).get(event, [])

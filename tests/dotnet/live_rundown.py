@@ -15,10 +15,10 @@ def has_name(ours, wanted):
     return f" {wanted}(" in ours or ours == wanted or ours.startswith(wanted + "[")
 
 
-def missing_methods(context, pid, kinds):
-    """Compares our map with the rundown: ({kind: (found, all)}, a line for each method that differs)."""
+def missing_methods(context, pid, kinds, rundown=None):
+    """Compares our map with the rundown, one from before: ({kind: (found, all)}, a line for each method that differs)."""
     output = os.path.join(context.scratch, "rundown.map")
-    rundown = [row for row in context.rundown(pid) if row[0] in kinds]
+    rundown = [row for row in rundown or context.rundown(pid) if row[0] in kinds]
     context.mapgen.must("merge", pid, "-o", output)
     symbols = {start: (size, name) for start, size, name in read_map(output)}
     bad = set()

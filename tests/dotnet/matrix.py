@@ -75,7 +75,8 @@ class Truth:
         if shape.major < 3:
             self.reason = "no diagnostics socket before 3.0"
         else:
-            self.rundown = Methods(context.rundown(pid))
+            self.listed = context.rundown(pid)
+            self.rundown = Methods(self.listed)
         rows = read_map(f"/tmp/perf-{pid}.map") if shape.major < 3 else []
         self.perf_map = Methods([("jit", start, size, without_tier(name), None) for start, size, name in rows])
 
@@ -279,7 +280,7 @@ def run_shape(context, shape, seconds=1):
         count, truth = count_frames(context, shape, published, sample, seconds)
         counts, missing = {}, []
         if truth.rundown:
-            counts, missing = missing_methods(context, sample.pid, ("jit", "r2r", "dynamic"))
+            counts, missing = missing_methods(context, sample.pid, ("jit", "r2r", "dynamic"), truth.listed)
     found, listed = (sum(pair[i] for pair in counts.values()) for i in (0, 1))
     methods = f"AOT {count.text('aot'):>12}  {'':16}" if is_aot(shape) else f"R2R {count.text('r2r'):>12}  JIT {count.text('jit'):>12}"
     line = (f"{shape.version:5} {shape.name:24} {methods}  native {count.text('native'):>12}  stubs {count.text('stub'):>9}  "
