@@ -36,7 +36,7 @@ CI = os.environ.get("CI") == "true"
 SECOND_RUN = "SECOND_RUN" in os.environ
 # A cache may answer with an object file of another directory, whose split DWARF is then not where it says.
 os.environ["CCACHE_DISABLE"] = "1"
-# What later checkouts can use as well. Its names come from the content of what was made of them.
+# A directory that later checkouts use, too. Names in it come from the content of the sources.
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "libsym-tests")
 # Some tests publish applications first, which takes minutes on a slow machine.
 LONGEST_SECONDS = 1800
