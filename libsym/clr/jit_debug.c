@@ -2,10 +2,10 @@
 /*
  * How methods are read.
  *
- * A body passes steps; each reads one structure, which may not be cached yet. All bodies run as
- * many steps as they can, then everything that was requested is fetched in one go. The debug
- * information has no length in front: a few hundred bytes are read first, more when they do not
- * suffice.
+ * A body passes steps; each reads one structure, which may not be cached yet. All bodies try their
+ * step, then everything that was requested is fetched in one go. Many bodies share a module: all
+ * bodies first find theirs, then each module is read once. The debug information has no length in
+ * front: a few hundred bytes are read first, more when they do not suffice.
  *
  * .NET 11 publishes where the header has the pointer to it. .NET 10 does not: there it is used only
  * if all published fields of the header are where they are in 10.0.
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "libsym/base/buf.h"
+#include "libsym/base/hash.h"
 #include "libsym/clr/contract_locate.h"
 #include "libsym/clr/method_desc.h"
 #include "libsym/limits.h"
@@ -22,13 +23,14 @@
 enum {
 	FIRST_BYTES = 128, /* most methods have less */
 	MOST_BYTES = 1 << 20,
+	BATCH_BODIES = 256, /* what is read for so many is still in the processor's cache */
 };
 
 enum step {
 	STEP_HEAD = 0,
 	STEP_HEADER,
 	STEP_METHOD,
-	STEP_PLACE,
+	STEP_PLACE, /* waits for the module */
 	STEP_BLOB,
 	STEP_DONE,
 };
@@ -97,10 +99,20 @@ void jit_debug_close(struct jit_debug *debug)
 
 /* ---- steps -------------------------------------------------------------------------- */
 
+/* A module of the methods of one call. */
+struct jit_module {
+	uint64_t address;
+	struct module_place place;
+	bool is_done, is_unreadable;
+	UT_hash_handle hh;
+};
+
 struct body_reading {
 	struct jit_debug *debug;
 	jit_debug_visit *visit;
 	void *context;
+	struct jit_module *modules; /* table */
+	struct jit_module *last;    /* the one that the previous body has; NULL: none */
 };
 
 static int fail(struct jit_debug_body *body, const char *failure)
@@ -163,8 +175,30 @@ static int read_header(struct jit_debug *debug, struct jit_debug_body *body)
 	return STEP_METHOD;
 }
 
-static int read_method(struct jit_debug *debug, struct jit_debug_body *body)
+/* NULL when out of memory. */
+static struct jit_module *get_module(struct body_reading *reading, uint64_t address)
 {
+	struct jit_module *module = reading->last;
+
+	if (module && module->address == address)
+		return module;
+	HASH_FIND(hh, reading->modules, &address, sizeof(address), module);
+	if (module)
+		return reading->last = module;
+	module = calloc(1, sizeof(*module));
+	if (!module)
+		return NULL;
+	module->address = address;
+	HASH_ADD(hh, reading->modules, address, sizeof(address), module);
+	if (hash_added(module))
+		return reading->last = module;
+	free(module);
+	return NULL;
+}
+
+static int read_method(struct body_reading *reading, struct jit_debug_body *body)
+{
+	struct jit_debug *debug = reading->debug;
 	struct method_owner owner;
 
 	if (!methods_read_owner(debug->methods, body->method_desc, &owner))
@@ -173,18 +207,18 @@ static int read_method(struct jit_debug *debug, struct jit_debug_body *body)
 			       : STEP_DONE;
 	body->module =
 		remote_u64(debug->memory, owner.method_table + debug->layout.method_table.module);
-	body->rid = owner.rid;
-	return STEP_PLACE;
-}
-
-static int read_place(struct jit_debug *debug, struct jit_debug_body *body)
-{
-	struct module_place place;
-
-	module_place_read(debug->memory, &debug->layout, body->module, &place);
 	if (remote_state(debug->memory) != REMOTE_OK)
 		return STEP_DONE;
-	body->place = place;
+	body->rid = owner.rid;
+	body->found_module = get_module(reading, body->module);
+	return body->found_module ? STEP_PLACE : fail(body, "out of memory");
+}
+
+static int take_place(struct jit_debug_body *body)
+{
+	if (body->found_module->is_unreadable)
+		return fail(body, "the runtime's memory cannot be read there");
+	body->place = body->found_module->place;
 	if (!body->blob)
 		return fail(body, "the runtime has no debug information for this method");
 	body->blob_bytes = FIRST_BYTES;
@@ -235,7 +269,7 @@ static int read_blob(const struct body_reading *reading, struct jit_debug_body *
 	return STEP_DONE;
 }
 
-static int run_step(const struct body_reading *reading, struct jit_debug_body *body)
+static int run_step(struct body_reading *reading, struct jit_debug_body *body)
 {
 	switch (body->step) {
 	case STEP_HEAD:
@@ -243,20 +277,20 @@ static int run_step(const struct body_reading *reading, struct jit_debug_body *b
 	case STEP_HEADER:
 		return read_header(reading->debug, body);
 	case STEP_METHOD:
-		return read_method(reading->debug, body);
+		return read_method(reading, body);
 	case STEP_PLACE:
-		return read_place(reading->debug, body);
+		return take_place(body);
 	default:
 		return read_blob(reading, body);
 	}
 }
 
-/* Runs as many steps as the cache allows. */
-static void advance(const struct body_reading *reading, struct jit_debug_body *body)
+/* Runs as many steps as the cache allows, up to the step `end`. */
+static void advance(struct body_reading *reading, struct jit_debug_body *body, int end)
 {
 	struct remote_memory *memory = reading->debug->memory;
 
-	while (body->step != STEP_DONE) {
+	while (body->step < end) {
 		int next;
 
 		remote_begin(memory);
@@ -272,25 +306,90 @@ static void advance(const struct body_reading *reading, struct jit_debug_body *b
 	}
 }
 
+/* ---- rounds --------------------------------------------------------------------------- */
+
+/* Fetches what was requested. *again_ret: something was. */
+static struct sym_error *end_round(struct remote_memory *memory, unsigned int round,
+				   bool *again_ret)
+{
+	if (round == LIMIT_REMOTE_ROUNDS)
+		return sym_error_create(SYM_ERROR_LIMIT,
+					"the runtime's debug information has no end");
+	return remote_memory_fetch(memory, again_ret);
+}
+
+/* Those that do not reach `end` have failed. */
+static struct sym_error *advance_all(struct body_reading *reading, struct jit_debug_body *bodies,
+				     size_t count, int end)
+{
+	struct sym_error *error = NULL;
+	bool again = true;
+
+	for (unsigned int round = 0; !error && again; round++) {
+		for (size_t i = 0; i < count; i++)
+			advance(reading, &bodies[i], end);
+		error = end_round(reading->debug->memory, round, &again);
+	}
+	for (size_t i = 0; i < count; i++)
+		if (bodies[i].step < end)
+			bodies[i].step =
+				fail(&bodies[i], "the runtime's memory cannot be read there");
+	return error;
+}
+
+static void read_place(struct jit_debug *debug, struct jit_module *module)
+{
+	if (module->is_done)
+		return;
+	remote_begin(debug->memory);
+	module_place_read(debug->memory, &debug->layout, module->address, &module->place);
+	module->is_done = remote_state(debug->memory) != REMOTE_PENDING;
+	module->is_unreadable = remote_state(debug->memory) != REMOTE_OK;
+}
+
+static struct sym_error *read_places(struct body_reading *reading)
+{
+	struct sym_error *error = NULL;
+	bool again = true;
+
+	for (unsigned int round = 0; !error && again; round++) {
+		struct jit_module *module, *next;
+
+		HASH_ITER(hh, reading->modules, module, next)
+		read_place(reading->debug, module);
+		error = end_round(reading->debug->memory, round, &again);
+	}
+	return error;
+}
+
+static struct sym_error *read_some(struct body_reading *reading, struct jit_debug_body *bodies,
+				   size_t count)
+{
+	struct remote_memory *memory = reading->debug->memory;
+	struct sym_error *error;
+	bool again;
+
+	for (size_t i = 0; i < count; i++)
+		remote_want(memory, bodies[i].start_address - sizeof(uint64_t), sizeof(uint64_t));
+	error = remote_memory_fetch(memory, &again);
+	/* Each step requests what the next one reads, so that few have to start again. */
+	for (int end = STEP_HEADER; !error && end <= STEP_PLACE; end++)
+		error = advance_all(reading, bodies, count, end);
+	if (!error)
+		error = read_places(reading);
+	return error ? error : advance_all(reading, bodies, count, STEP_DONE);
+}
+
 struct sym_error *jit_debug_read(struct jit_debug *debug, struct jit_debug_body *bodies,
 				 size_t count, jit_debug_visit *visit, void *context)
 {
-	const struct body_reading reading = { debug, visit, context };
+	struct body_reading reading = { debug, visit, context, NULL, NULL };
 	struct sym_error *error = NULL;
-	bool again = count;
 
 	remote_memory_forget(debug->memory);
-	for (unsigned int round = 0; !error && again; round++) {
-		if (round == LIMIT_REMOTE_ROUNDS)
-			return sym_error_create(SYM_ERROR_LIMIT,
-						"the runtime's debug information has no end");
-		for (size_t i = 0; i < count; i++)
-			advance(&reading, &bodies[i]);
-		error = remote_memory_fetch(debug->memory, &again);
-	}
-	for (size_t i = 0; i < count; i++)
-		if (bodies[i].step != STEP_DONE)
-			bodies[i].step =
-				fail(&bodies[i], "the runtime's memory cannot be read there");
+	for (size_t at = 0; !error && at < count; at += BATCH_BODIES)
+		error = read_some(&reading, bodies + at,
+				  count - at < BATCH_BODIES ? count - at : BATCH_BODIES);
+	HASH_DESTROY(reading.modules, free);
 	return error;
 }

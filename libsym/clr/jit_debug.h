@@ -45,6 +45,7 @@ struct jit_debug_body {
 	/* private */
 	int step;
 	uint64_t header, blob;
+	const struct jit_module *found_module;
 	size_t blob_bytes;
 };
 

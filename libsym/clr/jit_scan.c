@@ -210,7 +210,7 @@ static struct sym_error *finish_tasks(const struct jit_tools *tools, struct jit_
 /* Looks at all pending blocks of a scan, so many at a time. */
 static struct sym_error *look_at_all(const struct jit_tools *tools, struct jit_scan *round)
 {
-	const size_t most = 1 << 14;
+	const size_t most = 1 << 10;
 	struct task *tasks AUTO_FREE = calloc(most, sizeof(*tasks));
 	struct sym_error *error = tasks ? NULL : &sym_error_no_memory;
 
