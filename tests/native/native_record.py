@@ -442,6 +442,7 @@ def test_record_of_a_thousand_children(tools):
     tools.figure(f"{forks} forks, {samples} samples, {unknown[1] if unknown else 0} of unknown processes")
 
 
+# Each program runs longer than the recorder waits between two looks: what has ended before the first cannot be read.
 EXECUTING = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -452,7 +453,7 @@ int main(int argc, char **argv)
 {
 	if (!getenv("NEXT_HAS_WAITED"))
 		printf("ready\n"), fflush(stdout), setenv("NEXT_HAS_WAITED", "1", 1);
-	for (int i = 0; i < 25; i++)
+	for (int i = 0; i < 100; i++)
 		STAGE(10000000);
 	if (argc > 1)
 		execv(argv[1], argv + 1);
