@@ -12,6 +12,18 @@
 #include "mapgen/cli/target.h"
 #include "mapgen/perfdata/fixup_internal.h"
 
+/* As perf recorded them: what a changed record gets in addition is still without names. */
+static bool find_recorded(const struct process_fixup *process_fixup, struct address_ranges *ret)
+{
+	bool done = true;
+
+	for (size_t i = 0; done && i < process_fixup->count; i++)
+		done = address_ranges_append(ret, process_fixup->mappings[i].start_address,
+					     process_fixup->mappings[i].end_address);
+	address_ranges_unite(ret);
+	return done;
+}
+
 static bool may_have_managed_code(const struct sym_snapshot *snapshot,
 				  const struct sym_mapping *mapping)
 {
@@ -46,8 +58,7 @@ bool unrecorded_find(const struct process_fixup *process_fixup, const struct sym
 		     struct unrecorded *ret)
 {
 	struct address_ranges recorded = { 0 };
-	bool done =
-		recorded_mappings_unite(process_fixup->mappings, process_fixup->count, &recorded);
+	bool done = find_recorded(process_fixup, &recorded);
 	size_t at = 0;
 
 	for (size_t i = 0; done && i < sym_snapshot_mapping_count(snapshot); i++) {

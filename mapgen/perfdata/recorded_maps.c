@@ -146,18 +146,6 @@ void recorded_maps_sort(struct recorded_maps *maps)
 		qsort(maps->items, maps->count, sizeof(*maps->items), by_process);
 }
 
-bool recorded_mappings_unite(const struct recorded_mapping *mappings, size_t count,
-			     struct address_ranges *ret)
-{
-	bool done = true;
-
-	for (size_t i = 0; done && i < count; i++)
-		done = address_ranges_append(ret, mappings[i].shown_start_address,
-					     mappings[i].shown_end_address);
-	address_ranges_unite(ret);
-	return done;
-}
-
 static void keep_away(const struct recorded_mapping *record, uint64_t start, uint64_t end,
 		      struct address_range *room)
 {

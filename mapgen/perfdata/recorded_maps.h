@@ -77,10 +77,6 @@ struct sym_error *recorded_maps_take(void *context, const struct perf_record *re
 /* Sorts by process; code before data, both in file order. */
 void recorded_maps_sort(struct recorded_maps *maps);
 
-/* All memory in the records of `count` mappings. False when out of memory. */
-bool recorded_mappings_unite(const struct recorded_mapping *mappings, size_t count,
-			     struct address_ranges *ret);
-
 /*
  * Extends a mapping of a process over as much of `ranges` as it can reach, except those marked in
  * `reached`, and marks them there. The memory between is covered too. perf cuts each record out of

@@ -49,6 +49,18 @@ void unrecorded_maps_note(struct unrecorded_maps *unrecorded, const struct perf_
 		slot->value = unrecorded;
 }
 
+/* All memory in the records of a process, as they are shown. */
+static bool recorded_ranges(const struct one_process *process, struct address_ranges *ret)
+{
+	bool done = true;
+
+	for (size_t i = 0; done && i < process->count; i++)
+		done = address_ranges_append(ret, process->mappings[i].shown_start_address,
+					     process->mappings[i].shown_end_address);
+	address_ranges_unite(ret);
+	return done;
+}
+
 /* The next process with samples, in the order of both lists; false: there is none. */
 static bool next_process(const struct recorded_page *pages, size_t page_count,
 			 const struct recorded_maps *maps, struct one_process *ret)
@@ -160,7 +172,7 @@ static bool add_of_process(struct unrecorded_maps *unrecorded, const struct opti
 	struct sym_snapshot *snapshot GUARDED(snapshot) = NULL;
 	struct address_ranges ranges = { 0 };
 	struct sym_error *error = NULL;
-	bool done = recorded_mappings_unite(process->mappings, process->count, &ranges);
+	bool done = recorded_ranges(process, &ranges);
 
 	if (done && has_outside(process, &ranges) &&
 	    !address_table_find(&unrecorded->changed, (uint64_t)process->pid)) {
@@ -226,7 +238,7 @@ bool unrecorded_maps_count(struct unrecorded_maps *unrecorded, const struct opti
 
 		if (!is_wanted(options, process.pid))
 			continue;
-		done = recorded_mappings_unite(process.mappings, process.count, &ranges);
+		done = recorded_ranges(&process, &ranges);
 		if (done)
 			count_process(unrecorded, &process, &ranges);
 		address_ranges_deinit(&ranges);
