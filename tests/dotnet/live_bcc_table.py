@@ -42,7 +42,7 @@ def started(context):
 
 
 def profile(context, pid, ours=False):
-    done = run_tool(context, ["profile-bpfcc", "-p", pid, "-U", "-f", "-F", 999, SECONDS], ours=ours, addresses=True)
+    done = run_tool(context, ["profile-bpfcc", "-p", pid, "-U", "-f", "-F", 1999, SECONDS], ours=ours, addresses=True)
     expect(ours == (report_of(done, pid) is not None), "the wrong library answered")
     shares = Shares(folded(done), Memory(pid))
     shares.memory = Memory(pid)

@@ -27,7 +27,7 @@ def clean_environment():
 
 def record(context, pid, seconds):
     data = os.path.join(context.scratch, "nothing.data")
-    why = perf_samples.record(pid, seconds, data)
+    why = perf_samples.record(pid, seconds, data, 1999)
     if why:
         raise Skip(why)
     chains, _ = perf_samples.samples(data)

@@ -24,7 +24,7 @@ def tree():
     return found
 
 
-def top(context, pid, at_least=100):
+def top(context, pid, at_least=30):
     """The first rows of live perf top that lie in assemblies."""
     # perf top draws again whenever it can read something, and the end of a file can always be read.
     silent, held = os.pipe()
