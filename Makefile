@@ -274,7 +274,7 @@ $(PROFILER): $(BUILD)/$(BPF_DIRECTORY)/stack_profiler.o $(LIB_STATIC)
 # Every check prints `ok NAME`, `FAILED NAME: why` or `skipped NAME: why`, a line each.
 META_CHECKS := check-headers check-layers check-abi check-docs check-fixtures check-style check-install check-hardening check-security
 # Lanes of all-checks.sh. After check-build there is nothing left that two of them would build at once.
-CHECKS := check-build -- check-live-tools -- check-live-runtime -- check-unit check-fuzz check-races check-failures $(META_CHECKS) check-native check-symsrv
+CHECKS := check-build -- check-live-tools -- check-live-runtime -- check-unit check-fuzz check-races check-failures $(META_CHECKS) check-native -- check-symsrv
 LIVE_NEEDS := $(BUILD)/bench/bench_r2r
 # For the Python tests (tests/support/runner.py): most of them wait for something for most of their time.
 TEST_OPTIONS ?= -j 2 --slowest 10

@@ -6,7 +6,7 @@ It maps the runtime's library and serves the diagnostics socket. Prints "ready",
   header   a reply whose size is larger than what follows
   block    a stream with a block of 2 GiB, and zeros for ever
   event    a stream with an event that is larger than its block
-  flood N  N events of 2 bytes each, as fast as they are taken; then the end of the stream
+  flood N  after a line of input, N events of 2 bytes each, as fast as they are taken; then the end of the stream
 """
 import contextlib
 import ctypes
@@ -51,6 +51,7 @@ def begin_stream():
 
 
 def flood(connection, count):
+    sys.stdin.readline()
     place = len(begin_stream())
     head = struct.pack("<HHQQ", 20, 1, 0, 0)
     for first in range(0, count, EVENTS_IN_BLOCK):
