@@ -300,7 +300,7 @@ def test_symbolize_names_every_managed_frame_of_bpftrace(context):
 def test_symbolize_names_frames_of_bcc_that_have_an_address(context):
     need_bpf()
     with Sample(context.sdk()) as sample:
-        text = output_of(need("stackcount-bpfcc", "bpfcc-tools"), "-p", sample.pid, "-v", "-D", 1, "c:pthread_cond_*wait")
+        text = output_of(need("stackcount-bpfcc", "bpfcc-tools"), "-p", sample.pid, "-v", "-D", 3, "c:pthread_cond_*wait")
         if "[unknown]" not in text:
             raise Skip("stackcount-bpfcc printed no stacks")
         pairs = symbolize(context, text, "-p", sample.pid)
