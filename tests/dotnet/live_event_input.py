@@ -81,7 +81,7 @@ def test_a_million_events_a_second_are_read_in_bounded_memory(context):
     with LyingRuntime("flood", FLOOD_EVENTS) as runtime:
         recording = Recording(context, runtime.pid, path, "--events=gc", "--stacks=managed")
         recording.wait_until_ready()
-        # What comes before the recording begins is not counted.
+        # Events from before the recording are not counted.
         print("go", file=runtime.process.stdin, flush=True)
         expect(runtime.process.stdout.readline() == "sent\n", "the events were not sent")
         memory = peak_kb(recording.process.pid)
