@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 /*
  * Makes room for one more than `count` items of `item_bytes`; `*items` may move. The first
@@ -19,10 +20,12 @@ static inline bool grow_items(void **items, size_t *capacity, size_t count, size
 
 	if (count < *capacity)
 		return true;
-	moved = reallocarray(*items, wanted, item_bytes);
+	/* Not by a pointer of another type than the owner's own. */
+	memcpy(&moved, items, sizeof(moved));
+	moved = reallocarray(moved, wanted, item_bytes);
 	if (!moved)
 		return false;
-	*items = moved;
+	memcpy(items, &moved, sizeof(moved));
 	*capacity = wanted;
 	return true;
 }

@@ -9,12 +9,14 @@ struct hash_element {
 	UT_hash_handle hh;
 };
 
-void *hash_find_or_add(void **head, const void *key, size_t key_bytes, size_t key_offset,
+void *hash_find_or_add(void *head, const void *key, size_t key_bytes, size_t key_offset,
 		       size_t element_bytes, bool *is_new_ret)
 {
-	struct hash_element *table = *head, *element;
+	struct hash_element *table, *element;
 	void *own_key;
 
+	/* Not by a pointer of another type than the table's own. */
+	memcpy(&table, head, sizeof(table));
 	HASH_FIND(hh, table, key, key_bytes, element);
 	if (is_new_ret)
 		*is_new_ret = !element;
@@ -27,7 +29,7 @@ void *hash_find_or_add(void **head, const void *key, size_t key_bytes, size_t ke
 	memcpy(own_key, key, key_bytes);
 	HASH_ADD_KEYPTR(hh, table, own_key, key_bytes, element);
 	if (hash_added(element)) {
-		*head = table;
+		memcpy(head, &table, sizeof(table));
 		return element;
 	}
 	free(element);

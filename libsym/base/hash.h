@@ -32,10 +32,11 @@
 
 /*
  * The element with this key. If it is missing, adds one of `element_bytes` that is zero but for the
- * key, which is `key_offset` bytes from its beginning. It is allocated with calloc(). `*head` is
- * the table. `is_new_ret` may be NULL. Returns NULL and adds nothing if out of memory.
+ * key, which is `key_offset` bytes from its beginning. It is allocated with calloc(). `head` is
+ * the address of the table's pointer. `is_new_ret` may be NULL. Returns NULL and adds nothing if
+ * out of memory.
  */
-void *hash_find_or_add(void **head, const void *key, size_t key_bytes, size_t key_offset,
+void *hash_find_or_add(void *head, const void *key, size_t key_bytes, size_t key_offset,
 		       size_t element_bytes, bool *is_new_ret);
 
 #endif

@@ -18,7 +18,7 @@
 #include "mapgen/cli/command.h"
 #include "mapgen/cli/message.h"
 #include "mapgen/cli/output_file.h"
-#include "mapgen/command/record_profile.h"
+#include "mapgen/command/record.h"
 #include "mapgen/events/event_choice.h"
 #include "mapgen/profile/profile_open.h"
 #include "mapgen/profile/stack_quality.h"

@@ -22,7 +22,7 @@
 #include "mapgen/cli/message.h"
 #include "mapgen/cli/monotonic.h"
 #include "mapgen/cli/target.h"
-#include "mapgen/command/record_profile.h"
+#include "mapgen/command/record.h"
 #include "mapgen/record/runtime_rates.h"
 #include "mapgen/view/frame_text.h"
 #include "mapgen/view/units.h"

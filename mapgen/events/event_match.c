@@ -90,8 +90,8 @@ static struct pair *find_or_add(struct event_match *match, int32_t tid, const ch
 {
 	struct key key = make_key(tid, tracepoint);
 
-	return hash_find_or_add((void **)&match->pairs, &key, sizeof(key),
-				offsetof(struct pair, key), sizeof(struct pair), NULL);
+	return hash_find_or_add(&match->pairs, &key, sizeof(key), offsetof(struct pair, key),
+				sizeof(struct pair), NULL);
 }
 
 static bool has_probe(const struct event_match *match, const char *tracepoint)

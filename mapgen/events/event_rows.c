@@ -69,8 +69,8 @@ struct sym_error *event_rows_find(struct event_rows *rows, const char *name, con
 	if (*ret || rows->count >= MOST_ROWS)
 		return NULL;
 	*ret = row =
-		hash_find_or_add((void **)&rows->table, key.text, key.bytes,
-				 offsetof(struct event_row, key), sizeof(*row) + key.bytes, NULL);
+		hash_find_or_add(&rows->table, key.text, key.bytes, offsetof(struct event_row, key),
+				 sizeof(*row) + key.bytes, NULL);
 	if (!row)
 		return &sym_error_no_memory;
 	rows->count++;

@@ -95,8 +95,8 @@ void fixup_remember_file(struct fixup_plan *plan, const char *key, uint32_t stan
 {
 	size_t bytes = strlen(key);
 	struct planned_file *file =
-		hash_find_or_add((void **)&plan->files, key, bytes,
-				 offsetof(struct planned_file, key), sizeof(*file) + bytes, NULL);
+		hash_find_or_add(&plan->files, key, bytes, offsetof(struct planned_file, key),
+				 sizeof(*file) + bytes, NULL);
 
 	/* Without memory it is made again. */
 	if (file)

@@ -103,7 +103,7 @@ static struct sym_error *find_process(struct event_methods *methods, int32_t pid
 {
 	bool is_new;
 	struct known_process *process =
-		hash_find_or_add((void **)&methods->processes, &pid, sizeof(pid),
+		hash_find_or_add(&methods->processes, &pid, sizeof(pid),
 				 offsetof(struct known_process, pid), sizeof(*process), &is_new);
 
 	if (!process)
@@ -118,7 +118,7 @@ static struct sym_error *add_module(struct event_methods *methods, const struct 
 				    struct known_module **ret)
 {
 	struct known_module *module =
-		hash_find_or_add((void **)&methods->modules, key, sizeof(*key),
+		hash_find_or_add(&methods->modules, key, sizeof(*key),
 				 offsetof(struct known_module, key), sizeof(*module), NULL);
 
 	if (!module)
@@ -154,7 +154,7 @@ static struct sym_error *take_module(struct event_methods *methods,
 
 static struct sym_error *note_loaded(struct event_methods *methods, const struct process_key *key)
 {
-	return hash_find_or_add((void **)&methods->loaded, key, sizeof(*key),
+	return hash_find_or_add(&methods->loaded, key, sizeof(*key),
 				offsetof(struct known_method, key), sizeof(struct known_method),
 				NULL)
 		       ? NULL

@@ -75,7 +75,7 @@ static struct sym_error *begin_pending(struct event_reading *reading, const stru
 		reading->pending_left_out++;
 		return NULL;
 	}
-	*ret = pending = hash_find_or_add((void **)&reading->pending, key, sizeof(*key),
+	*ret = pending = hash_find_or_add(&reading->pending, key, sizeof(*key),
 					  offsetof(struct pending, key), sizeof(*pending), NULL);
 	if (!pending)
 		return &sym_error_no_memory;

@@ -184,7 +184,7 @@ struct sym_error *frame_table_add(struct frame_table *table, const struct profil
 	if (!key || !grow_items((void **)&table->frames, &table->frame_capacity, table->frame_count,
 				sizeof(*table->frames)))
 		return &sym_error_no_memory;
-	entry = hash_find_or_add((void **)&table->frames_by_key, key, key_bytes,
+	entry = hash_find_or_add(&table->frames_by_key, key, key_bytes,
 				 offsetof(struct frame_entry, key), sizeof(*entry) + key_bytes,
 				 &is_new);
 	if (!entry)
@@ -351,7 +351,7 @@ struct sym_error *frame_table_add_stack(struct frame_table *table, const uint32_
 	if (!key || !grow_items((void **)&table->stacks, &table->stack_capacity, table->stack_count,
 				sizeof(*table->stacks)))
 		return &sym_error_no_memory;
-	entry = hash_find_or_add((void **)&table->stacks_by_key, key, key_bytes,
+	entry = hash_find_or_add(&table->stacks_by_key, key, key_bytes,
 				 offsetof(struct stack_entry, key), sizeof(*entry) + key_bytes,
 				 &is_new);
 	if (!entry)

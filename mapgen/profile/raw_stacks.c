@@ -33,7 +33,7 @@ struct sym_error *raw_stacks_add(struct raw_stacks *stacks, uint32_t process, ui
 	if (!grow_items((void **)&stacks->items, &stacks->capacity, stacks->count,
 			sizeof(struct raw_stack *)))
 		return &sym_error_no_memory;
-	stack = hash_find_or_add((void **)&stacks->table, &hash, sizeof(hash),
+	stack = hash_find_or_add(&stacks->table, &hash, sizeof(hash),
 				 offsetof(struct raw_stack, hash),
 				 sizeof(*stack) + count * sizeof(*addresses), &is_new);
 	if (!stack)

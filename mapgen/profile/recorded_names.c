@@ -175,7 +175,7 @@ static struct sym_error *find_process(struct recorded_names *names, int32_t pid,
 {
 	bool is_new;
 	struct named_process *process =
-		hash_find_or_add((void **)&names->processes, &pid, sizeof(pid),
+		hash_find_or_add(&names->processes, &pid, sizeof(pid),
 				 offsetof(struct named_process, pid), sizeof(*process), &is_new);
 
 	*ret = process;
@@ -198,7 +198,7 @@ static struct named_file *find_file(struct recorded_names *names,
 	bool is_new;
 
 	if (key)
-		file = hash_find_or_add((void **)&names->files, key, strlen(key),
+		file = hash_find_or_add(&names->files, key, strlen(key),
 					offsetof(struct named_file, key),
 					sizeof(*file) + strlen(key), &is_new);
 	if (!file || !is_new)

@@ -188,7 +188,7 @@ static bool has_thread(const struct probed_process *process, int32_t tid)
 
 static struct sym_error *note_thread(struct probed_process *process, int32_t tid)
 {
-	return hash_find_or_add((void **)&process->threads, &tid, sizeof(tid),
+	return hash_find_or_add(&process->threads, &tid, sizeof(tid),
 				offsetof(struct probed_thread, tid), sizeof(struct probed_thread),
 				NULL)
 		       ? NULL

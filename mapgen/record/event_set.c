@@ -320,8 +320,8 @@ static struct sym_error *add_member(struct event_set *set, int fd, int32_t tid,
 
 	if (ioctl(fd, PERF_EVENT_IOC_ID, &id))
 		return sym_error_create(SYM_ERROR_IO, "PERF_EVENT_IOC_ID: %s", strerror(errno));
-	member = hash_find_or_add((void **)&set->members, &id, sizeof(id),
-				  offsetof(struct event_member, id), sizeof(*member), NULL);
+	member = hash_find_or_add(&set->members, &id, sizeof(id), offsetof(struct event_member, id),
+				  sizeof(*member), NULL);
 	if (!member)
 		return &sym_error_no_memory;
 	member->fd = fd;
@@ -466,7 +466,7 @@ static struct event_thread *find_thread(const struct event_set *set, int32_t tid
 
 struct sym_error *event_set_note_thread(struct event_set *set, int32_t tid)
 {
-	return hash_find_or_add((void **)&set->threads, &tid, sizeof(tid),
+	return hash_find_or_add(&set->threads, &tid, sizeof(tid),
 				offsetof(struct event_thread, tid), sizeof(struct event_thread),
 				NULL)
 		       ? NULL

@@ -183,7 +183,7 @@ static struct sym_error *find_image(struct name_table *table, uint32_t process,
 	const struct image_key key = { process, image };
 	bool is_new;
 	struct known_image *known =
-		hash_find_or_add((void **)&table->images, &key, sizeof(key),
+		hash_find_or_add(&table->images, &key, sizeof(key),
 				 offsetof(struct known_image, key), sizeof(*known), &is_new);
 
 	if (!known)
@@ -251,7 +251,7 @@ struct sym_error *name_table_add_answer(struct name_table *table, uint32_t proce
 	uint64_t size_bytes = is_named && answer->size_bytes ? answer->size_bytes : 1;
 	bool is_first;
 	struct known_symbol *known =
-		hash_find_or_add((void **)&table->symbols, &key, sizeof(key),
+		hash_find_or_add(&table->symbols, &key, sizeof(key),
 				 offsetof(struct known_symbol, key), sizeof(*known), &is_first);
 
 	if (!known)
@@ -280,9 +280,8 @@ static const struct known_file *find_file(struct name_table *table, const char *
 		return NULL;
 	memcpy(key, path, path_bytes);
 	memcpy(key + path_bytes, url, key_bytes - path_bytes + 1);
-	known = hash_find_or_add((void **)&table->files, key, key_bytes,
-				 offsetof(struct known_file, key), sizeof(*known) + key_bytes + 1,
-				 &is_new);
+	known = hash_find_or_add(&table->files, key, key_bytes, offsetof(struct known_file, key),
+				 sizeof(*known) + key_bytes + 1, &is_new);
 	if (!known || !is_new)
 		return known;
 	known->number = table->file_count++;
@@ -416,8 +415,8 @@ struct sym_error *name_table_add_line(struct name_table *table, uint32_t process
 
 	if (error)
 		return error;
-	known = hash_find_or_add((void **)&table->lines, &key, sizeof(key),
-				 offsetof(struct known_line, key), sizeof(*known), &is_first);
+	known = hash_find_or_add(&table->lines, &key, sizeof(key), offsetof(struct known_line, key),
+				 sizeof(*known), &is_first);
 	if (!known)
 		return &sym_error_no_memory;
 	if (!is_first && known->file == place.file && known->line == place.line &&

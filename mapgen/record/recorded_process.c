@@ -210,7 +210,7 @@ static struct sym_error *note_address(struct recorded_process *process, uint64_t
 {
 	bool is_new;
 	struct known_address *known =
-		hash_find_or_add((void **)&process->addresses, &address, sizeof(address),
+		hash_find_or_add(&process->addresses, &address, sizeof(address),
 				 offsetof(struct known_address, address), sizeof(*known), &is_new);
 
 	if (!known)
@@ -414,7 +414,7 @@ struct sym_error *recorded_process_note_thread(struct recorded_process *process,
 	struct thread_id id;
 	bool is_new;
 
-	if (!hash_find_or_add((void **)&process->threads, &tid, sizeof(tid),
+	if (!hash_find_or_add(&process->threads, &tid, sizeof(tid),
 			      offsetof(struct known_thread, tid), sizeof(struct known_thread),
 			      &is_new))
 		return &sym_error_no_memory;

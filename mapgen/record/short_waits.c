@@ -87,7 +87,7 @@ struct sym_error *short_waits_begin(struct short_waits *held, uint32_t tid, uint
 
 	if (held->bytes > most_bytes)
 		return held->take(held->context, record);
-	thread = hash_find_or_add((void **)&held->threads, &tid, sizeof(tid),
+	thread = hash_find_or_add(&held->threads, &tid, sizeof(tid),
 				  offsetof(struct held_thread, tid), sizeof(*thread), NULL);
 	sample = thread ? malloc(offsetof(struct held_sample, record) + record->size) : NULL;
 	if (!sample)

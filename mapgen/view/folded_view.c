@@ -75,7 +75,7 @@ static struct sym_error *add_item(struct folding *folding, const struct selected
 		buf_append_string(text, frame ?: "");
 	}
 	if (frame && !text->failure)
-		line = hash_find_or_add((void **)&folding->lines, text->data, text->size_bytes,
+		line = hash_find_or_add(&folding->lines, text->data, text->size_bytes,
 					offsetof(struct folded_line, text),
 					sizeof(*line) + text->size_bytes + 1, NULL);
 	if (!line)

@@ -73,9 +73,8 @@ static struct sym_error *find_row(struct adding *adding, const char *key, const 
 		return &sym_error_no_memory;
 	memcpy(text, key, key_bytes);
 	memcpy(text + key_bytes, image, size_bytes - key_bytes);
-	found = hash_find_or_add((void **)&adding->keys, text, size_bytes,
-				 offsetof(struct row_key, text), sizeof(*found) + size_bytes,
-				 &is_new);
+	found = hash_find_or_add(&adding->keys, text, size_bytes, offsetof(struct row_key, text),
+				 sizeof(*found) + size_bytes, &is_new);
 	if (!found)
 		return &sym_error_no_memory;
 	if (is_new)

@@ -95,7 +95,7 @@ static struct sym_error *find_row(struct adding *adding, const struct wait_key *
 {
 	bool is_new;
 	struct row_entry *entry =
-		hash_find_or_add((void **)&adding->entries, key, sizeof(*key),
+		hash_find_or_add(&adding->entries, key, sizeof(*key),
 				 offsetof(struct row_entry, key), sizeof(*entry), &is_new);
 
 	if (!entry || !grow_items((void **)&adding->waits.rows, &adding->waits.capacity,

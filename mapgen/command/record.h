@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A recording that only serves to be looked at once: what flame and top show. Both are in record.c.
  */
-#ifndef MAPGEN_COMMAND_RECORD_PROFILE_H
-#define MAPGEN_COMMAND_RECORD_PROFILE_H
+#ifndef MAPGEN_COMMAND_RECORD_H
+#define MAPGEN_COMMAND_RECORD_H
 
 #include <stdbool.h>
 
