@@ -243,7 +243,8 @@ def test_record_keeps_stacks_of_long_waits(tools):
 def test_record_starts_a_program(tools):
     """The recording covers the program from its first instruction to its end, and reports the end."""
     tools.need("gcc", "perf")
-    source = PROGRAM.replace("for (;;)\n\t\twork();", "work();\n\treturn 7;")
+    # Longer than the recorder waits between two looks, also on a busy machine.
+    source = PROGRAM.replace("for (;;)\n\t\twork();", "for (int i = 0; i < 6; i++)\n\t\twork();\n\treturn 7;")
     program, output = tools.path("started"), tools.path("started.data")
     tools.run("gcc", "-O2", "-fomit-frame-pointer", "-pthread", "-o", program, tools.write("started.c", source))
     done = record(tools, "-F", 1000, "-o", output, "--", program, "-x")
