@@ -15,6 +15,7 @@
  * - It was written to since the process began, or the process holds it open for writing.
  * - It can be opened with the rights of the process (base/rights.h), and nothing is mounted over
  *   it. So a file that only root may read never gets into a map that others can read.
+ * snapshot.c refuses one more: a map that the .NET runtime of the process does not write.
  *
  * When `merge` has replaced the runtime's file by ours, the runtime's file continues to grow under
  * another name or none.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers: the fixed ones, and how an object is sent for the headers of a request. No sockets, no
- * HTTP library.
+ * Answers: the fixed ones, and how an object is sent for the headers of a request. The headers of
+ * an object are in response.c. No sockets, no HTTP library.
  */
 #ifndef SYMSRV_HTTP_ANSWER_H
 #define SYMSRV_HTTP_ANSWER_H
