@@ -117,6 +117,19 @@ def spinning_program():
     return directory, bare
 
 
+def record_enough(pid, path, record=lambda pid, path, seconds: mapgen("record", str(pid), "--for", seconds, "-o", path)):
+    """Records a process for one second, and longer where a busy machine let it run too little for 20 samples. Returns the last recorder's end."""
+    for seconds in ("1", "4", "16"):
+        done = record(pid, path, seconds)
+        if not os.path.exists(path) or json.loads(mapgen("report", "cpu", "-i", path, "--format=json").stdout)["views"][0]["samples"] >= 20:
+            break
+    return done
+
+
+def perf_record(pid, path, seconds):
+    return subprocess.run(["perf", "record", "-q", "-g", "-o", path, "-p", str(pid), "sleep", seconds], capture_output=True, text=True)
+
+
 @test
 def a_report_of_a_recording_gets_names_of_stripped_programs():
     need("strip", "gcc")
@@ -125,7 +138,7 @@ def a_report_of_a_recording_gets_names_of_stripped_programs():
     recording = os.path.join(empty, "spins.trace.zip")
     with subprocess.Popen([bare]) as process:
         try:
-            done = mapgen("record", str(process.pid), "--for", "1", "-o", recording)
+            done = record_enough(process.pid, recording)
         finally:
             process.kill()
     if not os.path.exists(recording):
@@ -154,7 +167,7 @@ def a_report_of_a_perf_data_gets_names_of_stripped_programs():
     data = os.path.join(os.path.dirname(bare), "perf.data")
     with subprocess.Popen([bare]) as process:
         try:
-            done = subprocess.run(["perf", "record", "-q", "-g", "-o", data, "-p", str(process.pid), "sleep", "1"], capture_output=True, text=True)
+            done = record_enough(process.pid, data, perf_record)
             if done.returncode or not os.path.exists(data):
                 raise h.Skipped("nothing could be recorded: " + done.stderr[:200])
             with symsrv("--index", directory) as program:
@@ -215,8 +228,8 @@ def code_with_the_bounds_of_two_functions_gets_no_wrong_name():
     recording, data = os.path.join(empty, "spins.trace.zip"), os.path.join(empty, "perf.data")
     with subprocess.Popen([bare]) as process:
         try:
-            mapgen("record", str(process.pid), "--for", "1", "-o", recording)
-            subprocess.run(["perf", "record", "-q", "-g", "-o", data, "-p", str(process.pid), "sleep", "1"], capture_output=True)
+            record_enough(process.pid, recording)
+            record_enough(process.pid, data, perf_record)
         finally:
             process.kill()
     found = [path for path in (recording, data) if os.path.exists(path)]
