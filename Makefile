@@ -322,12 +322,22 @@ check-symsrv: $(SERVER)
 check-failures: $(CLI)
 	@timeout 1200 python3 tests/long/failures.py --build $(BUILD) --quick $(ONLY_WORDS)
 
-## check-long: every place where a call can fail, processes that come and go, what a hostile one may cost, stops under load, Ceph, damaged copies, a bare root; takes 2 hours
-check-long: $(CLI) $(SERVER)
-	@status=0; run() { "$$@" || status=1; }; run python3 tests/long/failures.py --build $(BUILD); \
-	run python3 tests/dotnet/live_tests.py --build $(BUILD) --part long; run python3 tests/long/soak.py --build $(BUILD); run python3 tests/long/budgets.py --build $(BUILD); run $(MAKE) STOPS=$(or $(STOPS),3000) ONLY=stop_under_load check-symsrv; run $(MAKE) TEST_OPTIONS=--long ONLY="stopped_store eu_addr2line" check-symsrv; \
-	run $(MAKE) TEST_OPTIONS='--long --store ceph' ONLY="object_store_behind stopped_store" check-symsrv; \
-	run $(MAKE) SAN=1 check-damage; run $(MAKE) check-bare; exit $$status
+## check-long: every place where a call can fail, live tests of over a minute, processes that come and go, what a hostile one may cost, stops under load, Ceph, damaged copies, a bare root; ends with the counts; takes 2 hours
+LONG_CHECKS := check-every-failure check-live-long check-soak check-budgets check-stops check-symsrv-long check-ceph check-damage-san check-bare
+check-long: all
+	+@LANE_SECONDS=$(or $(LANE_SECONDS),28800) MAKE='$(MAKE)' tests/meta/all-checks.sh $(LONG_CHECKS)
+check-every-failure: $(CLI)
+	@python3 tests/long/failures.py --build $(BUILD)
+check-soak check-budgets: check-%: $(CLI)
+	@python3 tests/long/$*.py --build $(BUILD)
+check-stops: $(SERVER)
+	@STOPS=$(or $(STOPS),3000) python3 tests/symsrv/check_symsrv.py --program $(SERVER) stop_under_load
+check-symsrv-long: $(SERVER) $(CLI)
+	@python3 tests/symsrv/check_symsrv.py --program $(SERVER) --long fault_of_a_real_store eu_addr2line kill_9 slow_clients damaged_debug_information
+check-ceph: $(SERVER)
+	@python3 tests/symsrv/check_symsrv.py --program $(SERVER) --long --store ceph object_store_behind fault_of_a_real_store
+check-damage-san:
+	@$(MAKE) SAN=1 check-damage
 
 ## check-bare: ./bootstrap demo and ./bootstrap check in a Debian 12 that has nothing, made by mmdebstrap (ONLY=demo for one)
 check-bare:
@@ -458,5 +468,5 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all static profiler check list-checks check-build check-unit check-fuzz check-races check-failures check-long check-damage check-bare check-circles check-native check-symsrv check-live check-matrix check-maps check-arm check-san check-tsan check-valgrind $(META_CHECKS) \
+.PHONY: all static profiler check list-checks check-build check-unit check-fuzz check-races check-failures check-long $(filter-out check-live-long,$(LONG_CHECKS)) check-damage check-circles check-native check-symsrv check-live check-matrix check-maps check-arm check-san check-tsan check-valgrind $(META_CHECKS) \
 	coverage count-lines fuzz libfuzzers seeds bench demo format install install-units uninstall dist help clean

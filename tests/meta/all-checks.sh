@@ -10,8 +10,6 @@
 # Seconds and CPU minutes of each target and each lane are printed. A lane that has run for
 # LANE_SECONDS is ended, with all that it has started.
 set -u
-# Lanes disturb each other: a few tests that fail run again, alone (runner.py, run_units.py).
-export SECOND_RUN=1
 
 make=${MAKE:-make}
 logs=build/checks
@@ -105,6 +103,9 @@ start_lane() {
 	setsid nice -n $((5 * (number - 1))) "$0" --lane "$@" < /dev/null &
 	pids="$pids $!"
 }
+
+# Lanes disturb each other: a few tests that fail run again, alone (runner.py, run_units.py).
+[ "$lanes" -eq 0 ] || export SECOND_RUN=1
 
 # shellcheck disable=SC2046 # lists of targets
 {
