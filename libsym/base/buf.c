@@ -93,12 +93,16 @@ bool buf_append_slow(struct buf *buf, const void *bytes, size_t count)
 
 bool buf_vprintf(struct buf *buf, const char *format, va_list arguments)
 {
+	size_t room_bytes = buf->capacity_bytes - buf->size_bytes;
 	va_list again;
 	char *room;
 	int length;
 
+	if (buf->failure != BUF_OK)
+		return false;
 	va_copy(again, arguments);
-	length = vsnprintf(NULL, 0, format, again);
+	length = vsnprintf(room_bytes ? buf->data + buf->size_bytes : NULL, room_bytes, format,
+			   again);
 	va_end(again);
 	if (length < 0) {
 		buf->failure = BUF_TOO_BIG;
@@ -108,7 +112,8 @@ bool buf_vprintf(struct buf *buf, const char *format, va_list arguments)
 	room = buf_reserve(buf, (size_t)length + 1);
 	if (!room)
 		return false;
-	vsnprintf(room, (size_t)length + 1, format, arguments);
+	if ((size_t)length >= room_bytes)
+		vsnprintf(room, (size_t)length + 1, format, arguments);
 	buf->size_bytes += (size_t)length;
 	return true;
 }

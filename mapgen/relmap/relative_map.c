@@ -86,8 +86,7 @@ static struct sym_error *missing_rows(const struct map_maker *maker, struct sym_
 }
 
 /* `kept_rows`: rows of the map in the cache, which is replaced only by a fuller one. */
-static enum map_outcome relative_map_write(struct map_maker *maker,
-					   const struct relmap_cache_entry *slot,
+static enum map_outcome relative_map_write(struct map_maker *maker, struct relmap_cache_entry *slot,
 					   struct sym_image *image, uint64_t kept_rows,
 					   struct sym_error **error_ret)
 {
@@ -103,7 +102,7 @@ static enum map_outcome relative_map_write(struct map_maker *maker,
 	rows = map_rows(text, size_bytes);
 	if (maker->crossgen || rows >= kept_rows) {
 		outcome = MAP_MADE;
-		*error_ret = relmap_cache_entry_write(slot, &maker->place, text, size_bytes);
+		*error_ret = relmap_cache_entry_write(&maker->place, image, slot, text, size_bytes);
 	}
 	if (*error_ret)
 		return MAP_FAILED;

@@ -11,7 +11,6 @@
 #include "libsym/base/buf.h"
 #include "libsym/base/cleanup.h"
 #include "libsym/base/foreign_file.h"
-#include "libsym/base/hash.h"
 #include "libsym/base/path.h"
 #include "libsym/libsym.h"
 #include "mapgen/cli/message.h"
@@ -21,13 +20,6 @@ static const char program_directory[] = "dotnet-mapgen";
 
 /* The size limit of libsym for a map. */
 static const size_t max_map_bytes = (size_t)256 << 20;
-
-/* A name that two images of one run have: they may share it only if they are the same bytes. */
-struct entry_name {
-	char *name;
-	char *content_key;
-	UT_hash_handle hh;
-};
 
 static char *cache_path(void)
 {
@@ -100,44 +92,15 @@ struct sym_error *relmap_cache_open(struct relmap_cache *place, const char *outp
 	return failure;
 }
 
-static void entry_name_destroy(struct entry_name *taken)
-{
-	free(taken->name);
-	free(taken->content_key);
-	free(taken);
-}
-
 void relmap_cache_close(struct relmap_cache *place)
 {
-	HASH_DESTROY(place->taken, entry_name_destroy);
+	text_set_deinit(&place->taken);
 	if (place->is_cache && place->was_used)
 		cache_limit_hold(place->directory_fd, CACHE_LIMIT_BYTES);
 	if (place->directory_fd >= 0)
 		close(place->directory_fd);
 	free(place->path);
 	*place = (struct relmap_cache){ .directory_fd = -1 };
-}
-
-/* True: the name belongs to this image. False: another content has it, or memory is short. */
-static bool take_name(struct relmap_cache *place, const char *name, const char *content_key)
-{
-	struct entry_name *taken;
-
-	HASH_FIND_STR(place->taken, name, taken);
-	if (taken)
-		return !strcmp(taken->content_key, content_key);
-	taken = calloc(1, sizeof(*taken));
-	if (!taken)
-		return false;
-	taken->name = strdup(name);
-	taken->content_key = strdup(content_key);
-	if (taken->name && taken->content_key) {
-		HASH_ADD_KEYPTR(hh, place->taken, taken->name, strlen(taken->name), taken);
-		if (hash_added(taken))
-			return true;
-	}
-	entry_name_destroy(taken);
-	return false;
 }
 
 static struct sym_error *enter_key(struct relmap_cache *place, const char *key,
@@ -160,20 +123,19 @@ static struct sym_error *enter_key(struct relmap_cache *place, const char *key,
 	return relmap_cache_refusal(slot->directory_fd, path);
 }
 
-static struct sym_error *open_slot(struct relmap_cache *place, const char *key,
+static struct sym_error *open_slot(struct relmap_cache *place, struct sym_image *image,
 				   struct relmap_cache_entry *slot)
 {
+	const char *key;
+
 	if (strlen(slot->name) > NAME_MAX)
 		return sym_error_create(SYM_ERROR_IO,
 					"its assembly name is too long for a file name");
-	if (place->is_cache)
-		return enter_key(place, key, slot);
-	if (!take_name(place, slot->name, key)) {
-		if (strchr(key, '/'))
-			return sym_error_create(SYM_ERROR_IO,
-						"another image has this name in the cache");
-		slot->aside = true;
-		return enter_key(place, key, slot);
+	if (place->is_cache) {
+		key = sym_image_content_key(image);
+		return key ? enter_key(place, key, slot)
+			   : sym_error_create(SYM_ERROR_IO, "it has no file for a key in the "
+							    "cache; use --output");
 	}
 	slot->directory_fd = fcntl(place->directory_fd, F_DUPFD_CLOEXEC, 0);
 	if (slot->directory_fd < 0)
@@ -188,16 +150,10 @@ struct sym_error *relmap_cache_entry_open(struct relmap_cache *place, struct sym
 {
 	struct relmap_cache_entry slot = { .directory_fd = -1 };
 	struct sym_error *error = sym_image_map_name(image, format, &slot.name);
-	const char *key = sym_image_content_key(image);
 
 	if (error)
 		return error;
-	/* An image without a content key is identified by its path. */
-	if (!key && !place->is_cache)
-		key = sym_image_path(image);
-	error = key ? open_slot(place, key, &slot)
-		    : sym_error_create(SYM_ERROR_IO,
-				       "it has no file for a key in the cache; use --output");
+	error = open_slot(place, image, &slot);
 	if (error)
 		relmap_cache_entry_close(&slot);
 	else
@@ -247,18 +203,39 @@ bool relmap_cache_entry_rows(const struct relmap_cache_entry *slot, uint64_t *re
 	return good;
 }
 
-struct sym_error *relmap_cache_entry_write(const struct relmap_cache_entry *slot,
-					   const struct relmap_cache *place, const char *text,
+/* An earlier image of this run has the place, with another map. */
+static struct sym_error *put_aside(struct relmap_cache *place, struct sym_image *image,
+				   struct relmap_cache_entry *slot)
+{
+	const char *key = sym_image_content_key(image);
+
+	if (!key)
+		return sym_error_create(SYM_ERROR_IO, "another image has this name in the cache");
+	close(slot->directory_fd);
+	free(slot->path);
+	slot->aside = true;
+	return enter_key(place, key, slot);
+}
+
+struct sym_error *relmap_cache_entry_write(struct relmap_cache *place, struct sym_image *image,
+					   struct relmap_cache_entry *slot, const char *text,
 					   size_t size_bytes)
 {
+	bool is_taken = !place->is_cache && text_set_has(&place->taken, slot->name);
+	struct sym_error *error = NULL;
 	struct path_output output;
 	struct stat status;
-	bool was_there = !fstatat(slot->directory_fd, slot->name, &status, AT_SYMLINK_NOFOLLOW) &&
-			 S_ISREG(status.st_mode);
+	bool was_there;
 	int result;
 
-	if (path_has_content(slot->directory_fd, slot->name, text, size_bytes))
-		return NULL;
+	if (!place->is_cache && !text_set_add(&place->taken, slot->name, strlen(slot->name)))
+		return &sym_error_no_memory;
+	if (is_taken && !path_has_content(slot->directory_fd, slot->name, text, size_bytes))
+		error = put_aside(place, image, slot);
+	if (error || path_has_content(slot->directory_fd, slot->name, text, size_bytes))
+		return error;
+	was_there = !fstatat(slot->directory_fd, slot->name, &status, AT_SYMLINK_NOFOLLOW) &&
+		    S_ISREG(status.st_mode);
 	result = path_output_open_at(&output, slot->directory_fd, slot->name);
 	if (!result)
 		result = path_output_finish(&output, text, size_bytes,

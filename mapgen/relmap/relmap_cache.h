@@ -11,16 +11,15 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "libsym/base/text_set.h"
 #include "libsym/libsym.h"
-
-struct entry_name;
 
 struct relmap_cache {
 	char *path; /* path for messages and for the library */
 	int directory_fd;
 	bool is_cache;
-	bool was_used;            /* the cache has a size limit */
-	struct entry_name *taken; /* file names in use, with the content they are for */
+	bool was_used;         /* the cache has a size limit */
+	struct text_set taken; /* names of files that this run has written to --output */
 };
 
 /*
@@ -37,8 +36,8 @@ struct relmap_cache_entry {
 	int directory_fd;
 	char *name;
 	char *path;
-	bool aside; /* in a directory of its own, because another image of this name and MVID has
-		       the place */
+	bool aside; /* in a directory named after the image's content, because another map of this
+		       name has the place */
 };
 
 /* The slot of an image's map. */
@@ -53,9 +52,13 @@ uint64_t map_rows(const char *text, size_t size_bytes);
 /* Counts the rows of the regular file in the slot; false when it cannot be read. */
 bool relmap_cache_entry_rows(const struct relmap_cache_entry *slot, uint64_t *ret);
 
-/* A message says when other bytes were in the directory of --output. Errors: IO. */
-struct sym_error *relmap_cache_entry_write(const struct relmap_cache_entry *slot,
-					   const struct relmap_cache *place, const char *text,
+/*
+ * Writes a map. Where an earlier image of this run has written another map of this name to
+ * --output, moves the slot aside first. A message says when other bytes were in that directory.
+ * Errors: IO.
+ */
+struct sym_error *relmap_cache_entry_write(struct relmap_cache *place, struct sym_image *image,
+					   struct relmap_cache_entry *slot, const char *text,
 					   size_t size_bytes);
 
 #endif

@@ -174,13 +174,14 @@ bool relmap_parser_next(struct relmap_parser *parser, struct relmap_row *ret)
 
 static void append_name(struct buf *buf, const char *name, size_t name_bytes)
 {
-	size_t start = buf->size_bytes;
+	char *row = buf_reserve(buf, name_bytes + 1);
 
-	buf_append(buf, name, name_bytes);
-	for (size_t i = start; i < buf->size_bytes; i++)
-		if ((unsigned char)buf->data[i] < 0x20 || buf->data[i] == 0x7f)
-			buf->data[i] = '?';
-	buf_append_char(buf, '\n');
+	if (!row)
+		return;
+	for (size_t i = 0; i < name_bytes; i++)
+		row[i] = (unsigned char)name[i] < 0x20 || name[i] == 0x7f ? '?' : name[i];
+	row[name_bytes] = '\n';
+	buf->size_bytes += name_bytes + 1;
 }
 
 void relmap_write_row(struct buf *buf, uint32_t rva, uint32_t size_bytes, const char *name,

@@ -9,6 +9,7 @@
 #include "libsym/format/dotnet/signature.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,13 +91,18 @@ static void write_number(struct signature_writer *writer, int64_t value)
 
 /* ---- names of classes ----------------------------------------------------- */
 
-/* TypeString escapes the characters of its own grammar. */
+/* The characters of TypeString's own grammar. */
+static const bool is_escaped[UCHAR_MAX + 1] = {
+	[','] = true, ['['] = true, [']'] = true,  ['&'] = true,
+	['*'] = true, ['+'] = true, ['\\'] = true,
+};
+
 static void write_identifier(struct signature_writer *writer, const char *name)
 {
 	size_t size_bytes = strnlen(name, LIMIT_NAME_BYTES + 1), done = 0;
 
 	for (size_t i = 0; i < size_bytes && writer->style == SIGNATURE_TYPE_STRING; i++) {
-		if (!strchr(",[]&*+\\", name[i]))
+		if (!is_escaped[(unsigned char)name[i]])
 			continue;
 		signature_write(writer, name + done, i - done);
 		write_char(writer, '\\');

@@ -355,20 +355,48 @@ Test(generate, broken_files_cost_only_themselves)
 	free(assembly);
 }
 
-Test(generate, two_contents_of_one_name_have_two_maps)
+/* The sample with a method of another name. */
+static void copy_renamed_sample(const char *path)
 {
-	char *first = scratch_path(input, "sample.dll"), *deep = scratch_path(input, "z");
-	char *second = scratch_path(deep, "sample.dll"), *path;
-	struct program_run done;
+	static const char name[] = "ToString";
+	size_t size_bytes;
+	char *bytes = scratch_read("fixtures/recorded/opt/sample/sample.dll", &size_bytes), *at;
 
-	cr_assert(!mkdir(deep, 0755));
-	copy_sample(first);
-	copy_other_sample(second);
-	done = RUN("generate", first, second, "-o", output);
+	cr_assert(bytes);
+	at = memmem(bytes, size_bytes, name, sizeof(name));
+	cr_assert(at);
+	at[2] = 's';
+	scratch_write(path, bytes, size_bytes);
+	free(bytes);
+}
+
+static void expect_two_maps(const char *first, const char *second)
+{
+	struct program_run done = RUN("generate", first, second, "-o", output);
+	char *path;
+
 	cr_expect(strstr(done.err, "other content"), "%s", done.err);
 	expect_end(done, 0, "map generation: 2 succeeded, 0 without precompiled code, 0 failed\n");
 	path = only_map(output);
 	free(path);
+}
+
+Test(generate, two_maps_of_one_name_are_both_kept)
+{
+	char *first = scratch_path(input, "sample.dll"), *deep = scratch_path(input, "z");
+	char *second = scratch_path(deep, "sample.dll");
+	struct program_run done;
+
+	cr_assert(!mkdir(deep, 0755));
+	copy_sample(first);
+	copy_renamed_sample(second);
+	expect_two_maps(first, second);
+	expect_two_maps(first, second);
+	/* Another content with the same map needs no map of its own. */
+	copy_other_sample(second);
+	done = RUN("generate", first, second, "-o", output);
+	cr_expect_not(strstr(done.err, "its map is"), "%s", done.err);
+	expect_end(done, 0, "map generation: 2 succeeded, 0 without precompiled code, 0 failed\n");
 	free(second);
 	free(deep);
 	free(first);
