@@ -12,6 +12,10 @@
 #include "libsym/limits.h"
 #include "libsym/symbols/symbols.h"
 
+enum {
+	LINE_BYTES = 32 /* of a line, without its name; roughly */
+};
+
 struct rendering {
 	enum sym_map_format format;
 	uint32_t flags;
@@ -83,6 +87,7 @@ struct sym_error *sym_symbols_format(const struct sym_symbols *symbols, size_t f
 {
 	struct rendering rendering = { .format = format, .flags = write_flags };
 	struct sym_error *error = NULL;
+	size_t bytes = 0;
 	char *text = NULL;
 
 	if (first > symbols->count || count > symbols->count - first)
@@ -97,6 +102,11 @@ struct sym_error *sym_symbols_format(const struct sym_symbols *symbols, size_t f
 					(int)format);
 	buf_init(&rendering.text, LIMIT_PERF_MAP_BYTES);
 	buf_init(&rendering.short_name, LIMIT_PERF_MAP_BYTES);
+	/* Room for all lines at once: a text that grows is copied again and again. */
+	for (size_t i = first; i < first + count; i++)
+		bytes += strlen(symbols->items[i].name) + LINE_BYTES;
+	if (bytes < LIMIT_PERF_MAP_BYTES)
+		(void)buf_reserve(&rendering.text, bytes);
 	for (size_t i = first; i < first + count; i++)
 		render_symbol(&rendering, &symbols->items[i]);
 	if (rendering.short_name.failure != BUF_OK)

@@ -187,7 +187,16 @@ static void append_name(struct buf *buf, const char *name, size_t name_bytes)
 void relmap_write_row(struct buf *buf, uint32_t rva, uint32_t size_bytes, const char *name,
 		      size_t name_bytes)
 {
-	buf_printf(buf, "%08x %x ", rva, size_bytes);
+	char *room = buf_reserve(buf, 2 * RVA_DIGITS + 2);
+	char *next = room;
+
+	if (!room)
+		return;
+	next += hex_write_u64_padded(next, rva, RVA_DIGITS);
+	*next++ = ' ';
+	next += hex_write_u64(next, size_bytes);
+	*next++ = ' ';
+	buf->size_bytes += (size_t)(next - room);
 	append_name(buf, name, name_bytes);
 }
 
