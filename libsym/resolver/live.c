@@ -13,8 +13,8 @@
  *
  * A token bucket bounds the cost: share_percent of the time may be spent on refreshes.
  * Unused time accumulates up to a second, so an occasional query is always fresh.
- * The first refresh reads everything and is not charged. It comes after as much time as the first
- * look-up has cost.
+ * The first refresh reads everything again and is not charged. After a look-up, and for addresses
+ * from the past, it comes after FIRST_REST times what opening and the first look-up have cost.
  *
  * A process that has ended or called exec() is opened again by its id, as the program that it is
  * now.
@@ -34,6 +34,7 @@ static const uint64_t ms_ns = 1000000, second_ns = 1000000000;
 enum {
 	SHARE_PERCENT = 25,
 	INTERVAL_MS = 50,
+	FIRST_REST = 4,
 	/* For a process that has ended, while no name is missing: another one may get its id. */
 	ENDED_INTERVAL_MS = 1000,
 	/*
@@ -55,6 +56,7 @@ struct sym_live {
 	struct sym_live *former; /* NULL: no other process had the id while this was open */
 	uint64_t next_ns;        /* when the next refresh is due */
 	uint64_t idle_ns;        /* and when, while nothing is asked */
+	uint64_t first_ns;       /* the first refresh, see above */
 	uint64_t retry_ns;       /* when to search for another process; 0: this one has not ended */
 	uint64_t open_cost_ns;
 	uint64_t generation;
@@ -213,9 +215,19 @@ static const struct jitted_code *known_code(const struct sym_live *live)
 		       ?: atomic_load(&live->first->ground->jitted_code.code);
 }
 
+/* The compiled code was read for the first time, since `begin_ns`. */
+static void note_first(struct sym_live *live, uint64_t begin_ns)
+{
+	if (!live->was_asked)
+		live->first_ns =
+			begin_ns + FIRST_REST * (live->open_cost_ns + exact_ns(live) - begin_ns);
+	live->was_asked = true;
+}
+
 struct sym_error *sym_live_jit(struct sym_live *live, const struct sym_jit_info **ret)
 {
 	const struct jitted_code *code = known_code(live);
+	uint64_t begin_ns = exact_ns(live);
 	struct sym_error *error;
 
 	if (!code || !code->had_runtime) {
@@ -223,7 +235,7 @@ struct sym_error *sym_live_jit(struct sym_live *live, const struct sym_jit_info 
 		if (error)
 			return error;
 	}
-	live->was_asked = true;
+	note_first(live, begin_ns);
 	*ret = &code->info;
 	return NULL;
 }
@@ -329,6 +341,8 @@ static bool is_due(const struct sym_live *live, bool missed)
 	if (live->is_fixed || !live->was_asked || (live->is_past && !missed))
 		return false;
 	now_ns = read_clock(live, CLOCK_MONOTONIC_COARSE);
+	if (live->is_past && !live->has_refreshed && now_ns < live->first_ns)
+		return false;
 	return (now_ns >= live->next_ns || may_have_come(live, missed) ||
 		(missed && live->retry_ns && now_ns >= live->retry_ns)) &&
 	       has_budget(live, now_ns);
@@ -397,17 +411,17 @@ struct sym_error *sym_live_resolve_now(struct sym_live *live, const uint64_t *ad
 				       const uint64_t *times_ns, size_t count,
 				       struct sym_result *result)
 {
-	uint64_t begin_ns, cost_ns;
+	uint64_t begin_ns;
 	struct sym_error *error;
 
 	if (live->was_asked)
 		return sym_resolver_resolve_at(live->resolver, addresses, times_ns, count, result);
-	/* The cost of the process includes the first look-up, which reads the compiled code. */
 	begin_ns = exact_ns(live);
 	error = sym_resolver_resolve_at(live->resolver, addresses, times_ns, count, result);
-	cost_ns = live->open_cost_ns + exact_ns(live) - begin_ns;
-	live->was_asked = true;
-	live->next_ns = begin_ns + (cost_ns > interval_ns(live) ? cost_ns : interval_ns(live));
+	note_first(live, begin_ns);
+	live->next_ns = begin_ns + interval_ns(live);
+	if (live->next_ns < live->first_ns)
+		live->next_ns = live->first_ns;
 	live->idle_ns = live->next_ns;
 	return error;
 }

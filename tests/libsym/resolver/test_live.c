@@ -143,6 +143,28 @@ Test(live, refreshes_at_once_for_a_missing_name_while_new_ones_come)
 	finish();
 }
 
+/* A reading of everything is not repeated at once: `cost_ms` is what the first look-up takes. */
+static void expect_rest(bool is_past, uint64_t cost_ms)
+{
+	start();
+	sym_live_set_past(world.live, is_past);
+	world.tick_ns = cost_ms * ms_ns;
+	cr_expect_str_eq(name_at(0), "first");
+	world.tick_ns = 0;
+	write_line(1, "one");
+	pass_ms(2 * cost_ms);
+	cr_expect_str_eq(name_at(1), "", "the first refresh came too early");
+	pass_ms(cost_ms);
+	cr_expect_str_eq(name_at(1), "one");
+	finish();
+}
+
+Test(live, rests_before_the_first_refresh_by_the_cost_of_the_first_look_up)
+{
+	expect_rest(false, 100);
+	expect_rest(true, 100);
+}
+
 /*
  * The share of the time spent on refreshes while code was renamed again and again. Each refresh
  * takes one tick of the clock.
