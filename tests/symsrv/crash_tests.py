@@ -206,7 +206,8 @@ def reload_and_stop_lose_no_request():
                 file.write("upstream debuginfod=%s\n" % server.url)
             for i in range(10):
                 program.process.send_signal(signal.SIGHUP)
-                h.wait_until(lambda: program.metric("symsrv_reloads_total") > i, "it is read again")
+                asked = len(results)
+                h.wait_until(lambda: program.metric("symsrv_reloads_total") > i and len(results) >= asked + 6, "it is read again, among requests")
             with open(config, "w") as file:
                 file.write("nonsense\n")
             program.process.send_signal(signal.SIGHUP)
@@ -223,7 +224,6 @@ def reload_and_stop_lose_no_request():
             equal(late, [200], "a request under way when it was told to stop")
             equal(program.process.wait(h.WAIT_S), 0, "exit status")
         equal(set(results), {200}, "answers during reloads")
-        check(len(results) > 50, "too few requests")
 
 
 @test
