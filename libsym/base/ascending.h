@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting and binary search of 64-bit numbers, and of structs that begin with one. */
+/* Sorting, and binary search of 64-bit numbers and of structs that begin with one. */
 #ifndef LIBSYM_BASE_ASCENDING_H
 #define LIBSYM_BASE_ASCENDING_H
 
@@ -14,11 +14,23 @@ static inline int ascending_compare(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
+/* qsort() for items that are often in order already. */
+static inline void ascending_sort_by(void *items, size_t count, size_t item_bytes,
+				     int (*compare)(const void *left, const void *right))
+{
+	const char *item = items;
+
+	for (size_t i = 1; i < count; i++, item += item_bytes)
+		if (compare(item, item + item_bytes) > 0) {
+			qsort(items, count, item_bytes, compare);
+			return;
+		}
+}
+
 /* Sorts by the leading 64 bits. */
 static inline void ascending_sort_items(void *items, size_t count, size_t item_bytes)
 {
-	if (count)
-		qsort(items, count, item_bytes, ascending_compare);
+	ascending_sort_by(items, count, item_bytes, ascending_compare);
 }
 
 static inline void ascending_sort(uint64_t *numbers, size_t count)

@@ -3,6 +3,26 @@
 
 static const char replacement[] = "\xef\xbf\xbd";
 
+/* Few texts have one, so eight bytes are tested at a time. A byte from 0x20 to 0x7e has a clear top
+ * bit also when 0x20 is subtracted, and when 1 is added. */
+void utf8_replace_controls(char *text, size_t size_bytes)
+{
+	const uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;
+	uint64_t word;
+
+	for (size_t i = 0; i < size_bytes; i++) {
+		if (size_bytes - i >= sizeof(word)) {
+			memcpy(&word, text + i, sizeof(word));
+			if (!(((word - 0x20 * ones) | (word + ones)) & tops)) {
+				i += sizeof(word) - 1;
+				continue;
+			}
+		}
+		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+			text[i] = '?';
+	}
+}
+
 /* Most texts are ASCII, so eight bytes are tested at a time. */
 bool utf8_is_ascii(const char *text, size_t size_bytes)
 {

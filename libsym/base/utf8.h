@@ -8,6 +8,9 @@
 /* Are all bytes ASCII and not NUL? */
 bool utf8_is_ascii(const char *text, size_t size_bytes);
 
+/* Makes each control character of ASCII a question mark. */
+void utf8_replace_controls(char *text, size_t size_bytes);
+
 #define UTF8_NOT_WHOLE SIZE_MAX
 
 /* Reads the character at the start of `text`, which has at least one byte. Returns its number of

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/base/path.h"
 #include "libsym/limits.h"
 #include "libsym/source/dwarf_source.h"
@@ -592,13 +593,6 @@ const char *image_symbol_file(struct sym_image *image)
 	return path;
 }
 
-static int by_start(const void *left, const void *right)
-{
-	const struct sym_symbol *a = left, *b = right;
-
-	return a->start < b->start ? -1 : a->start > b->start;
-}
-
 /*
  * Drops from [middle, end) the symbols that start inside a symbol of [first, middle). Keeps the
  * order.
@@ -614,9 +608,9 @@ static struct sym_error *drop_shadowed(struct sym_symbols *list, size_t first, s
 	if (!earlier)
 		return &sym_error_no_memory;
 	memcpy(earlier, list->items + first, count * sizeof(*earlier));
-	qsort(earlier, count, sizeof(*earlier), by_start);
+	ascending_sort_items(earlier, count, sizeof(*earlier));
 	for (size_t i = middle; i < list->count; i++)
-		if (!bsearch(&list->items[i], earlier, count, sizeof(*earlier), by_start))
+		if (!bsearch(&list->items[i], earlier, count, sizeof(*earlier), ascending_compare))
 			list->items[kept++] = list->items[i];
 	list->count = kept;
 	return NULL;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libsym/base/ascending.h"
 #include "libsym/base/grow.h"
 #include "libsym/budget_api.h"
 #include "libsym/index/index.h"
@@ -164,16 +165,6 @@ static int compare_symbols(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-static void sort_list(struct sym_symbols *list)
-{
-	/* Most lists are sorted already: images are listed one after the other, each in order. */
-	for (size_t i = 1; i < list->count; i++)
-		if (compare_symbols(&list->items[i - 1], &list->items[i]) > 0) {
-			qsort(list->items, list->count, sizeof(*list->items), compare_symbols);
-			return;
-		}
-}
-
 static struct sym_error *steal_failure(struct symbols_builder *builder)
 {
 	struct sym_error *failure = builder->failure;
@@ -194,7 +185,8 @@ struct sym_error *symbols_freeze(struct symbols_builder *builder, struct sym_sym
 	*list = builder->list;
 	builder->list = (struct sym_symbols){ 0 };
 	builder->capacity = 0;
-	sort_list(list);
+	/* Images are listed one after the other, mostly each in order. */
+	ascending_sort_by(list->items, list->count, sizeof(*list->items), compare_symbols);
 	*ret = list;
 	return NULL;
 }

@@ -117,8 +117,7 @@ static bool check_overlaps(const struct bundle *bundle, struct reader *reader)
 			stored[count++] =
 				(struct stored){ file->offset, file->offset + size_bytes };
 	}
-	if (count)
-		qsort(stored, count, sizeof(*stored), ascending_compare);
+	ascending_sort_items(stored, count, sizeof(*stored));
 	for (size_t i = 1; i < count; i++)
 		if (stored[i].start < stored[i - 1].end)
 			reader_fail(reader, "files overlap");

@@ -309,6 +309,6 @@ struct sym_error *r2r_find_ranges(struct r2r *r2r)
 	add_methods(r2r, &lists);
 	add_cold_parts(r2r, &lists);
 	add_stubs(r2r);
-	qsort(r2r->ranges, r2r->range_count, sizeof(*r2r->ranges), compare_ranges);
+	ascending_sort_by(r2r->ranges, r2r->range_count, sizeof(*r2r->ranges), compare_ranges);
 	return NULL;
 }

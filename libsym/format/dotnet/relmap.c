@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libsym/base/hex.h"
+#include "libsym/base/utf8.h"
 #include "libsym/limits.h"
 
 /* Rows with an rva from here on describe the map, not the image. */
@@ -174,14 +175,10 @@ bool relmap_parser_next(struct relmap_parser *parser, struct relmap_row *ret)
 
 static void append_name(struct buf *buf, const char *name, size_t name_bytes)
 {
-	char *row = buf_reserve(buf, name_bytes + 1);
-
-	if (!row)
+	if (!buf_append(buf, name, name_bytes))
 		return;
-	for (size_t i = 0; i < name_bytes; i++)
-		row[i] = (unsigned char)name[i] < 0x20 || name[i] == 0x7f ? '?' : name[i];
-	row[name_bytes] = '\n';
-	buf->size_bytes += name_bytes + 1;
+	utf8_replace_controls(buf->data + buf->size_bytes - name_bytes, name_bytes);
+	buf_append_char(buf, '\n');
 }
 
 void relmap_write_row(struct buf *buf, uint32_t rva, uint32_t size_bytes, const char *name,

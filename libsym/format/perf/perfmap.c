@@ -216,13 +216,6 @@ bool perfmap_parser_next(struct perfmap_parser *parser, struct perfmap_line *ret
 	return false;
 }
 
-static void replace_controls(char *text, size_t size_bytes)
-{
-	for (size_t i = 0; i < size_bytes; i++)
-		if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
-			text[i] = '?';
-}
-
 void perfmap_write_line(struct buf *buf, uint64_t start_address, uint64_t size_bytes,
 			const char *name, size_t name_bytes, const char *tier)
 {
@@ -237,7 +230,7 @@ void perfmap_write_line(struct buf *buf, uint64_t start_address, uint64_t size_b
 	next += hex_write_u64(next, size_bytes);
 	*next++ = ' ';
 	memcpy(next, name, name_bytes);
-	replace_controls(next, name_bytes);
+	utf8_replace_controls(next, name_bytes);
 	next += name_bytes;
 	if (tier) {
 		*next++ = '[';

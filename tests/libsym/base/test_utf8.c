@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
+#include <limits.h>
 
 #include "libsym/base/utf8.h"
 
@@ -62,4 +63,21 @@ Test(utf8, replaces_truncated_characters)
 	expect_text("\xc3", REPLACED);
 	expect_text("\xe2\x82", REPLACED REPLACED);
 	expect_text("\xf0\x9f\x98z", REPLACED REPLACED REPLACED "z");
+}
+
+Test(utf8, replaces_each_control_character_at_each_place)
+{
+	for (size_t length = 1; length <= 18; length++)
+		for (size_t at = 0; at < length; at++)
+			for (int byte = 0; byte <= UCHAR_MAX; byte++) {
+				char text[20] = "~ ~ ~ ~ ~ ~ ~ ~ ~ ", wanted[20];
+
+				text[at] = (char)byte;
+				memcpy(wanted, text, sizeof(text));
+				if (byte < 0x20 || byte == 0x7f)
+					wanted[at] = '?';
+				utf8_replace_controls(text, length);
+				cr_assert_arr_eq(text, wanted, sizeof(text), "%#x at %zu of %zu",
+						 (unsigned int)byte, at, length);
+			}
 }
