@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "native"))
@@ -143,7 +144,7 @@ def main():
          "-nic", "none", "-kernel", kernel, "-initrd", disk, "-append", f"console=ttyAMA0 rdinit=/init quiet only={arguments.only}", "-display", "none", "-monitor", "none",
          "-serial", "stdio", "-no-reboot", "-virtfs", f"local,path={ROOT},mount_tag=checkout,security_model=none,readonly=on"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors="replace")
-    status = None
+    status, begin = None, time.monotonic()
     timer = threading.Timer(LONGEST_SECONDS, machine.kill)
     timer.start()
     try:
@@ -156,6 +157,8 @@ def main():
     finally:
         timer.cancel()
         machine.kill()
+    if status is None:
+        print(f"FAILED arm64: the emulated machine ended after {time.monotonic() - begin:.0f} s without a result", flush=True)
     sys.exit(status != "0")
 
 
