@@ -202,14 +202,16 @@ class Sample:
     """A running sample process. Use it in a `with` statement, whose end ends it."""
 
     LONGEST_SECONDS = 900
+    # How many times as long as it works it rests where all that is tested is that it is there.
+    REST_TIMES = 100
 
-    def __init__(self, runtime, environment=None, prefix=(), argument=LONGEST_SECONDS):
+    def __init__(self, runtime, environment=None, prefix=(), argument=LONGEST_SECONDS, resting=False):
         self.output = ""
         variables = {name: value for name, value in os.environ.items()
                      if not name.startswith(("DOTNET_PerfMap", "DOTNET_Tiered", "COMPlus_"))}
         variables.update(environment or {})
         self.process = subprocess.Popen(
-            [*prefix, *runtime.command, str(argument)],
+            [*prefix, *runtime.command, str(argument), *([str(self.REST_TIMES)] if resting else [])],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=variables)
         self.pid = self.process.pid
         line = self.process.stdout.readline()

@@ -97,7 +97,7 @@ def test_process_of_another_user(context):
         raise Skip("needs root to start dotnet-mapgen as another user")
     reachable = os.path.join(context.directory("public"), "dotnet-mapgen")
     shutil.copy(context.mapgen.program, reachable)
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", reachable, "merge",
                                str(sample.pid)], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd="/",
                               env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
@@ -108,7 +108,7 @@ def test_process_of_another_user(context):
 
 def test_process_that_ends_half_way(context):
     for moment in (0.0, 0.005, 0.02, 0.05):
-        with Sample(context.sdk(), MAP_OFF) as sample:
+        with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
             process = subprocess.Popen([context.mapgen.program, "merge", str(sample.pid)], stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                        env=context.mapgen.environment)
@@ -164,12 +164,12 @@ def planted_map(context, sample, plant):
 
 
 def test_perf_map_that_is_a_symlink_is_not_used(context):
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         context.figure(planted_map(context, sample, os.symlink))
 
 
 def test_perf_map_that_is_a_fifo_is_not_used(context):
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         context.figure(planted_map(context, sample, lambda _, path: os.mkfifo(path)))
 
 
@@ -181,7 +181,7 @@ def test_perf_map_of_a_stranger_is_not_used(context):
         shutil.copy(target, path)
         os.chown(path, 12345, 12345)
 
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         context.figure(planted_map(context, sample, plant))
 
 
@@ -190,7 +190,7 @@ def test_perf_map_older_than_the_process_is_not_used(context):
         shutil.copy(target, path)
         os.utime(path, (1000000000, 1000000000))
 
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         context.figure(planted_map(context, sample, plant))
 
 
@@ -203,7 +203,7 @@ def some_jitted_code(pid):
 
 
 def test_garbage_in_a_perf_map_costs_its_lines_only(context):
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         code = some_jitted_code(sample.pid)
         data = bytes(random.Random(7).randrange(256) for _ in range(50000)).replace(b"\n", b" ")
         with open(sample.map_path, "wb") as file:
@@ -236,7 +236,7 @@ def test_assembly_replaced_on_disk_is_not_used(context):
     def own_rows():
         return [row for row in read_map(output) if "[sample] " in row[2] and row[2].endswith("[PreJIT]")]
 
-    with Sample(runtime, MAP_OFF) as sample:
+    with Sample(runtime, MAP_OFF, resting=True) as sample:
         context.mapgen.must("merge", sample.pid, "-o", output)
         before = own_rows()
         expect(len(before) > 20, f"only {len(before)} methods of the sample itself")

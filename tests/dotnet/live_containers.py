@@ -75,7 +75,7 @@ def has_precompiled(path):
 
 def test_map_of_a_container_is_written_for_the_host_pid(context):
     prefix = in_namespaces()
-    with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
+    with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix, resting=True) as sample:
         pid = child_of(sample.pid)
         host_map = f"/tmp/perf-{pid}.map"
         inside = f"/proc/{pid}/root/tmp/perf-1.map"
@@ -100,7 +100,7 @@ def test_map_inside_a_container_with_user_ids_of_its_own(context):
     """Nothing can be made in its file systems that is root's for a moment."""
     place = Place(context, context.sdk(), "other-users")
     environment = {"HOME": "/tmp", "DOTNET_ROOT": place.runtime_directory, "DOTNET_PerfMapEnabled": "0"}
-    with Sample(place.runtime, environment, with_other_users()) as sample:
+    with Sample(place.runtime, environment, with_other_users(), resting=True) as sample:
         inside = f"/proc/{sample.pid}/root/tmp/perf-{sample.pid}.map"
         context.mapgen.must("merge", sample.pid, "--in-target")
         expect(has_precompiled(inside), "--in-target made no map")
@@ -110,7 +110,7 @@ def test_map_inside_a_container_with_user_ids_of_its_own(context):
 
 def test_addresses_of_a_container_are_named(context):
     prefix = in_namespaces()
-    with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
+    with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix, resting=True) as sample:
         pid = child_of(sample.pid)
         try:
             rows = [row for row in read_map(f"/proc/{pid}/root/tmp/perf-1.map") if "::" in row[2]][:200]
@@ -125,7 +125,7 @@ def test_addresses_of_a_container_are_named(context):
 def test_a_map_is_not_appended_to_where_there_is_no_room_for_all(context):
     """A cut line would fill the target's disk, and tear its own next line."""
     prefix = in_namespaces("size=4m")
-    with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix) as sample:
+    with Sample(copied_sample(context), {"DOTNET_PerfMapEnabled": "1"}, prefix, resting=True) as sample:
         pid = child_of(sample.pid)
         inside = f"/proc/{pid}/root/tmp/perf-1.map"
         done = context.mapgen.run("merge", pid, "--in-target")

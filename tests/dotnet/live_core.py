@@ -64,7 +64,7 @@ def stopped(context, sample):
 
 def test_a_core_file_of_gcore_has_the_names_of_its_process(context):
     context.oracle()
-    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}, resting=True) as sample:
         methods, precompiled = stopped(context, sample)
         core = gcore(context, sample.pid)
     compare(context, "gcore", core, methods, precompiled)
@@ -80,7 +80,7 @@ def test_a_core_file_of_a_single_file_application_is_read(context):
     published, why = shapes.publish(next(shape for shape in shapes.SHAPES if shape.title == "10.0 single-file"))
     if published is None:
         raise Skip(why)
-    with Sample(published, {"DOTNET_PerfMapEnabled": "1", "DOTNET_EnableDiagnostics": "0"}) as sample:
+    with Sample(published, {"DOTNET_PerfMapEnabled": "1", "DOTNET_EnableDiagnostics": "0"}, resting=True) as sample:
         sample.stand_still()
         methods, _ = read_methods(sample.map_path)
         core = gcore(context, sample.pid)
@@ -105,7 +105,7 @@ def check_cut(context, core, methods):
 
 def test_a_core_file_of_createdump_is_read_or_refused_with_the_reason(context):
     context.oracle()
-    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}) as sample:
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "3"}, resting=True) as sample:
         methods, precompiled = stopped(context, sample)
         full, normal = (createdump(context, sample.pid, kind) for kind in ("full", "normal"))
     compare(context, "createdump --full", full, methods, precompiled)
@@ -123,7 +123,7 @@ def test_a_file_that_is_younger_than_the_core_file_is_not_used(context):
     directory = os.path.join(context.directory("core-app"), "app")
     shutil.copytree(os.path.dirname(runtime.sample), directory, dirs_exist_ok=True)
     moved = Runtime(runtime.dotnet, os.path.join(directory, "sample.dll"), runtime.framework, runtime.description)
-    with Sample(moved, {"DOTNET_PerfMapEnabled": "3"}) as sample:
+    with Sample(moved, {"DOTNET_PerfMapEnabled": "3"}, resting=True) as sample:
         sample.stand_still()
         methods, _ = read_methods(sample.map_path)
         core = gcore(context, sample.pid)

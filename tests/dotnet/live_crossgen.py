@@ -88,7 +88,7 @@ def test_map_of_crossgen2_is_used_for_its_own_image_only(context):
     program = Runtime(runtime.dotnet, own.removesuffix(".ni.r2rmap") + ".dll", runtime.framework, "")
     # The dialect distinguishes its names from those of the tables: they have no assembly.
     main = next(row.split(" ", 2)[2] for row in rows if "::Main(" in row)
-    with Sample(program) as sample:
+    with Sample(program, resting=True) as sample:
         lines, said = merged(context, sample.pid, os.path.dirname(own))
         expect("not used" not in said, said)
         expect(any(line.endswith(f" {main}[PreJIT]") for line in lines), f"no line of the map: {main}")

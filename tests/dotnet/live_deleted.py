@@ -47,7 +47,7 @@ class Place:
         os.chmod(os.path.join(self.runtime_directory, "dotnet"), 0o755)
 
     def start(self):
-        return Sample(self.runtime, {"HOME": self.home, "DOTNET_ROOT": self.runtime_directory}, prefix=self.prefix)
+        return Sample(self.runtime, {"HOME": self.home, "DOTNET_ROOT": self.runtime_directory}, prefix=self.prefix, resting=True)
 
     def ask(self, *arguments):
         done = subprocess.run([*self.prefix, self.program, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True,

@@ -73,7 +73,7 @@ def test_append_keeps_our_lines_and_the_runtimes(context):
 
 
 def test_second_merge_writes_nothing(context):
-    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}) as sample:
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}, resting=True) as sample:
         sample.stand_still()  # else it has jitted more in between
         said = counted(context.mapgen.must("merge", sample.pid).stdout)
         first_state = os.stat(sample.map_path)
@@ -122,7 +122,7 @@ def test_debug_files_that_were_installed_since_are_seen(context):
     """As dotnet-mapgen fetch-symbols or a package brings them: who reads the map has the names now, so the next merge takes out the bounds
     that stood for them, and the one after it has nothing to do."""
     library, bounds, place, aside = stripped_library(context.directory("late"))
-    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0", "LD_PRELOAD": library}) as sample:
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0", "LD_PRELOAD": library}, resting=True) as sample:
         sample.stand_still()
         context.mapgen.must("merge", sample.pid)
         expect(bounds in names_in(sample.map_path), "no bounds of a stripped library")
@@ -134,7 +134,7 @@ def test_debug_files_that_were_installed_since_are_seen(context):
 
 
 def test_second_append_adds_no_line_twice(context):
-    with Sample(context.sdk(), MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON, resting=True) as sample:
         context.mapgen.must("merge", sample.pid, "--mode=append")
         first = len(precompiled(read_map(sample.map_path)))
         context.mapgen.must("merge", sample.pid, "--mode=append")
@@ -144,7 +144,7 @@ def test_second_append_adds_no_line_twice(context):
 
 
 def test_two_appends_at_once_add_no_line_twice(context):
-    with Sample(context.sdk(), MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON, resting=True) as sample:
         merges = [subprocess.Popen([context.mapgen.program, "merge", "--mode=append", str(sample.pid)], stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=context.mapgen.environment) for _ in range(3)]
         codes = [merge.wait(timeout=120) for merge in merges]
@@ -161,7 +161,7 @@ def without_last_lines(path, count):
 
 
 def test_what_was_appended_is_counted_alike_by_the_next_merge(context):
-    with Sample(context.sdk(), MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON, resting=True) as sample:
         sample.stand_still()
         without_last_lines(sample.map_path, 8)
         said = []
@@ -191,7 +191,7 @@ def test_what_a_wrecked_line_hides_from_others_is_appended(context):
 
 
 def test_replace_and_undo(context):
-    with Sample(context.sdk(), MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON, resting=True) as sample:
         inode = os.stat(sample.map_path).st_ino
         context.mapgen.must("merge", sample.pid, "--mode=replace")
         rows = read_map(sample.map_path)
@@ -206,7 +206,7 @@ def test_replace_and_undo(context):
 
 
 def test_nothing_is_appended_behind_half_a_line(context):
-    with Sample(context.sdk(), MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON, resting=True) as sample:
         sample.stand_still()
         with open(sample.map_path, "ab") as file:
             file.write(b"7f0000001000 10 half of a na")
@@ -348,10 +348,10 @@ def kill_at_every_change(context, sample, mode, check):
 
 
 def test_killed_replace_leaves_the_old_map_or_the_new_one(context):
-    with Sample(context.sdk(), MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON, resting=True) as sample:
         kill_at_every_change(context, sample, "replace", Replaced(context, sample))
 
 
 def test_killed_append_leaves_whole_lines(context):
-    with Sample(context.sdk(), MAP_ON) as sample:
+    with Sample(context.sdk(), MAP_ON, resting=True) as sample:
         kill_at_every_change(context, sample, "append", Appended(context, sample))

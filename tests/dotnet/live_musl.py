@@ -78,7 +78,7 @@ def test_musl_runtime_is_named_by_a_rundown(context):
 
 def test_musl_runtime_has_its_precompiled_code_named(context):
     runtime = musl(context)
-    with Sample(runtime, runtime.environment) as sample:
+    with Sample(runtime, runtime.environment, resting=True) as sample:
         report = json.loads(context.mapgen.must("info", sample.pid, "--json").stdout)
         with open(f"/proc/{sample.pid}/maps", encoding="utf-8") as maps:
             files = {line.split()[-1] for line in maps}

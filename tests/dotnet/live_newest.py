@@ -73,7 +73,7 @@ def test_finds_precompiled_methods_of_net_11_as_the_rundown_has_them(context):
     """Sizes too: a stub that resumes a method is not the method."""
     context.oracle()
     for title, program in (("linq app", context.sdk().sample), ("awaiting", precompiled_program(context))):
-        with Sample(runtime(context, program), {"DOTNET_TieredCompilation": "0"}) as sample:
+        with Sample(runtime(context, program), {"DOTNET_TieredCompilation": "0"}, resting=True) as sample:
             counts, missing = missing_methods(context, sample.pid, ("jit", "r2r", "dynamic"))
         for kind, (good, total) in sorted(counts.items()):
             context.figure(f"11, {title}, {kind}: {good} of {total} methods of the rundown are in the map")
@@ -92,7 +92,7 @@ def test_every_frame_of_methods_that_await_has_a_name(context):
     shape = next(shape for shape in shapes.SHAPES if shape.title == "11.0 framework-dependent")
     program = precompiled_program(context)
     with Sample(runtime(context, program), {"DOTNET_PerfMapEnabled": "0", "DOTNET_TieredCompilation": "0"}) as sample:
-        count, _ = matrix.count_frames(context, shape, None, sample, 1)
+        count, _ = matrix.count_frames(context, shape, None, sample, 0.25)
     context.figure(f"R2R {count.text('r2r')}, JIT {count.text('jit')}, native {count.text('native')}, stubs {count.text('stub')}")
     matrix.judge(shape, count, [])
 
@@ -100,7 +100,7 @@ def test_every_frame_of_methods_that_await_has_a_name(context):
 def test_the_write_barrier_of_net_11_has_its_name(context):
     """The runtime copies it out of its library, and names it for debuggers; without W^X that memory could be anybody's."""
     for environment in (MAP_ON, dict(MAP_ON, DOTNET_EnableWriteXorExecute="0")):
-        with Sample(runtime(context, context.sdk().sample), environment) as sample:
+        with Sample(runtime(context, context.sdk().sample), environment, resting=True) as sample:
             block = [row for row in read_map(sample.map_path) if "<JIT_CopiedWriteBarriers>" in row[2]]
             expect(len(block) == 1, f"the runtime tells of {len(block)} copies")
             start, size, _ = block[0]
@@ -115,7 +115,7 @@ def test_the_write_barrier_of_net_11_has_its_name(context):
 
 def test_the_write_barrier_is_found_where_net_11_says_that_it_is(context):
     """Runtimes before it do not say: there it is known by its neighbour."""
-    with Sample(runtime(context, context.sdk().sample), MAP_ON) as sample:
+    with Sample(runtime(context, context.sdk().sample), MAP_ON, resting=True) as sample:
         start = next(row[0] for row in read_map(sample.map_path) if "<JIT_CopiedWriteBarriers>" in row[2])
         places = range(start, start + 256, 16)
         told, found = ([start for start, answer in context.mapgen.resolve(sample.pid, places, "--jit=" + way).items()
@@ -132,7 +132,7 @@ def test_callers_that_no_call_made_have_names_on_net_11(context):
 
 def test_a_map_that_net_11_writes_is_replaced(context):
     """It comes in blocks that end within a line: what is appended would cut that."""
-    with Sample(runtime(context, context.sdk().sample), MAP_ON) as sample:
+    with Sample(runtime(context, context.sdk().sample), MAP_ON, resting=True) as sample:
         inode = os.stat(sample.map_path).st_ino
         refused = context.mapgen.run("merge", sample.pid, "--mode=append")
         expect(refused.returncode == 1 and "blocks that end within a line" in refused.stderr, f"append is not refused: {refused.stderr}")

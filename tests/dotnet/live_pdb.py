@@ -102,7 +102,7 @@ def test_pdb_is_fetched_and_verified(context):
     key = f"/sample.pdb/{guid.hex}FFFFFFFF/sample.pdb"
     other = pdb[:offset] + bytes(16) + pdb[offset + 16:]
     changed = pdb[:-1] + bytes([pdb[-1] ^ 1])
-    with Sample(runtime) as sample:
+    with Sample(runtime, resting=True) as sample:
         row = row_of(context, sample.pid, "--offline", f"--debug-tree={tree}")
         expect(row["symbols"] == "missing" and row["guid"] == guid.hex, f"offline: {row}")
         for content, outcome, why in ((None, "missing", None), (other, "failed", "another build"), (changed, "failed", "another build"),

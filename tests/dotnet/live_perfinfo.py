@@ -9,7 +9,7 @@ from harness import Runtime, Sample, Skip, expect
 
 def facts(context, command):
     """The answer of `info` to the runtime's file, and the rows of that file."""
-    with Sample(command, {"COMPlus_PerfMapEnabled": "1", "DOTNET_PerfMapEnabled": "1"}) as sample:
+    with Sample(command, {"COMPlus_PerfMapEnabled": "1", "DOTNET_PerfMapEnabled": "1"}, resting=True) as sample:
         path = f"/tmp/perfinfo-{sample.pid}.map"
         if not os.path.exists(path):
             raise Skip("this runtime writes no perfinfo file")

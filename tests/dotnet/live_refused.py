@@ -57,7 +57,7 @@ def expect_said(done, *words):
 def test_root_without_capabilities_is_told_which_one_is_missing(context):
     """Same user and group as the target, fewer capabilities: not even its mappings are to be seen."""
     as_root()
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         done = read_refused(context, sample.pid, ["setpriv", "--bounding-set=-all", "--inh-caps=-all"])
     expect_said(done, "every capability that it has", "CAP_SYS_PTRACE")
 
@@ -67,7 +67,7 @@ def test_memory_that_may_not_be_read_names_the_capability(context):
     machine may have no Yama: its file is put there in a mount namespace of our own."""
     as_root()
     refusing = {"LD_PRELOAD": preloaded(context, "refuse_memory")}
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         done = read_refused(context, sample.pid, environment=refusing)
         if not os.path.exists("/proc/sys/kernel/yama/ptrace_scope"):
             expect_said(done, "same user and group", "no fewer capabilities", "CAP_SYS_PTRACE")
@@ -83,7 +83,7 @@ def test_what_may_not_be_read_is_asked_for(context):
     as_root()
     output = os.path.join(context.scratch, "asked.map")
     refusing = dict(context.mapgen.environment or os.environ, LD_PRELOAD=preloaded(context, "refuse_memory"))
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         done = subprocess.run([context.mapgen.program, "merge", str(sample.pid), "-o", output], capture_output=True,
                               text=True, stdin=subprocess.DEVNULL, env=refusing)
         rows = [name for _, _, name in read_map(output) if "[QuickJitted]" in name or "[OptimizedTier1" in name]
@@ -97,7 +97,7 @@ def test_one_want_of_memory_names_nothing_wrongly(context):
     from memory, the runtime is queried, which has no names for its own stubs."""
     log = os.path.join(context.scratch, "allocations")
     environment = dict(context.mapgen.environment or os.environ, LD_PRELOAD=preloaded(context, "fail_once"), FAIL_OBJECT="/dotnet-mapgen")
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         output = os.path.join(context.scratch, "whole.map")
         context.mapgen.must("merge", sample.pid, "-o", output, codes=(0, 3))
         rows = read_map(output)
@@ -126,7 +126,7 @@ def test_one_want_of_memory_names_nothing_wrongly(context):
 def test_want_of_room_for_everything_does_not_make_a_runtime_none(context):
     """A limit of the address space (ulimit -v): missing names are reported, or that they could not be read."""
     output = os.path.join(context.scratch, "limited.map")
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         for command in (("list", sample.pid), ("info", sample.pid), ("merge", sample.pid, "-o", output),
                         ("fetch-symbols", sample.pid, "--offline")):
             refused = 0
@@ -168,7 +168,7 @@ os.unlink(path)
 
 
 def test_a_runtime_that_answers_byte_by_byte_does_not_hold_a_watch(context):
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         library = next(row[3] for row in Memory(sample.pid).rows if row[3].endswith("/libcoreclr.so"))
     process = subprocess.Popen([sys.executable, "-c", SLOW_ANSWER, library], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
@@ -189,7 +189,7 @@ class Becoming:
     def __init__(self, context):
         self.flag = os.path.join(context.directory("becoming"), f"now-{time.monotonic_ns()}")
         self.sample = Sample(context.sdk(), dict(MAP_OFF, LD_PRELOAD=preloaded(context, "become_program"),
-                                                 BECOME_WHEN=self.flag))
+                                                 BECOME_WHEN=self.flag), resting=True)
 
     def begin(self):
         with open(self.flag, "w", encoding="ascii"):
@@ -267,7 +267,7 @@ def test_a_container_with_a_directory_of_its_own_for_sockets_is_asked_through_it
     """The socket is in the target's TMPDIR inside its mount namespace; nothing of it is to be seen outside."""
     prefix = in_namespaces()
     prefix = [*prefix[:-2], 'mount -t tmpfs tmpfs /tmp && mkdir /tmp/sockets && TMPDIR=/tmp/sockets exec "$@"', "sh"]
-    with Sample(copied_sample(context), MAP_OFF, prefix) as sample:
+    with Sample(copied_sample(context), MAP_OFF, prefix, resting=True) as sample:
         pid = child_of(sample.pid)
         inside = [name for name in os.listdir(f"/proc/{pid}/root/tmp/sockets") if name.startswith("dotnet-diagnostic-")]
         expect(inside, "the runtime made no socket in its TMPDIR")
@@ -285,7 +285,7 @@ def test_a_container_with_a_directory_of_its_own_for_sockets_is_asked_through_it
 def test_a_socket_of_somebody_else_is_not_asked(context):
     """Only a socket of the runtime's own user counts, whichever users can reach it."""
     as_root()
-    with Sample(context.sdk(), MAP_OFF) as sample:
+    with Sample(context.sdk(), MAP_OFF, resting=True) as sample:
         # A killed process that had the number before may have left one, with the time of its own start.
         path = f"/tmp/dotnet-diagnostic-{sample.pid}-{start_time(sample.pid)}-socket"
         expect(os.path.exists(path), f"the sample has no {path}")
@@ -331,7 +331,7 @@ def test_a_map_is_not_replaced_where_nobody_can_see_who_writes_it(context):
     as_root()
     place = Place(context, context.sdk(), "unlisted")
     with Sample(place.runtime, {"HOME": place.home, "DOTNET_ROOT": place.runtime_directory, "DOTNET_PerfMapEnabled": "1"},
-                prefix=place.prefix) as sample:
+                prefix=place.prefix, resting=True) as sample:
         before = os.stat(sample.map_path)
         few = ["setpriv", "--bounding-set=-all,+sys_ptrace,+chown,+fowner", "--inh-caps=-all"]
         done = subprocess.run([*few, context.mapgen.program, "merge", str(sample.pid)], capture_output=True, text=True,

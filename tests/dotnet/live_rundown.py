@@ -42,7 +42,7 @@ def missing_methods(context, pid, kinds, rundown=None):
 
 def compare(context, environment, kinds):
     context.oracle()
-    with Sample(context.sdk(), environment) as sample:
+    with Sample(context.sdk(), environment, resting=True) as sample:
         counts, missing = missing_methods(context, sample.pid, kinds)
     for kind, (good, total) in sorted(counts.items()):
         context.figure(f"{kind}: {good} of {total} methods of the rundown are in the map "
@@ -94,7 +94,7 @@ def test_stubs_have_their_names_where_the_runtime_cannot_be_asked(context):
     if published is None:
         raise Skip(f"cannot be built: {why}")
     output = os.path.join(context.scratch, "unasked.map")
-    with Sample(published, {"DOTNET_EnableDiagnostics": "0", "DOTNET_PerfMapEnabled": "3"}) as sample:
+    with Sample(published, {"DOTNET_EnableDiagnostics": "0", "DOTNET_PerfMapEnabled": "3"}, resting=True) as sample:
         with open(f"/tmp/perf-{sample.pid}.map", encoding="utf-8", errors="replace") as lines:
             made = [int(match[1], 16) for match in map(MADE_STUB.match, lines) if match]
         context.mapgen.must("merge", sample.pid, "--jit=rundown", "-o", output, codes=(0, 3))

@@ -55,7 +55,7 @@ def test_a_rundown_names_a_single_file_application_s_own_assembly_in_full(contex
         if published is None:
             raise Skip(why)
         output = os.path.join(context.scratch, "own.map")
-        with Sample(published, {"DOTNET_PerfMapEnabled": "1"}) as sample:
+        with Sample(published, {"DOTNET_PerfMapEnabled": "1"}, resting=True) as sample:
             context.mapgen.must("merge", sample.pid, "--jit=rundown", "-o", output)
             told, written = own_names(output, "sample"), own_names(sample.map_path, "sample")
         same = sum(written.get(start) == name for start, name in told.items())
@@ -99,7 +99,7 @@ def test_bundles_with_a_lying_manifest_give_no_wrong_name(context):
     if published is None:
         raise Skip(why)
     root = context.directory("lying")
-    with Sample(published, {"DOTNET_PerfMapEnabled": "0"}) as sample:
+    with Sample(published, {"DOTNET_PerfMapEnabled": "0"}, resting=True) as sample:
         host = record(sample.pid, root, published.command[0])
     with open(published.command[0], "rb") as file:
         data = file.read()

@@ -197,7 +197,7 @@ def test_watching_a_settled_process_finds_little_to_do(context):
 
 
 def test_a_watch_ends_with_its_process_and_leaves_a_whole_map(context):
-    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}) as sample:
+    with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "0"}, resting=True) as sample:
         watch = Watch(context, sample.pid, "--interval=0.2")
         wait_until(lambda: os.path.exists(sample.map_path), "no map was written")
         wait_for_turns(watch.process, 5)
@@ -306,7 +306,7 @@ def test_a_watch_appends_where_the_runtime_writes(context):
 
 def begin_to_write(context, runtime, title):
     """A perf map only when it is asked for; what is known to go wrong is said first, and every method is in it."""
-    with Sample(runtime, {"DOTNET_PerfMapEnabled": "0"}) as sample:
+    with Sample(runtime, {"DOTNET_PerfMapEnabled": "0"}, resting=True) as sample:
         context.mapgen.must("merge", sample.pid, "-o", os.path.join(context.scratch, "unasked.map"))
         expect(not os.path.exists(sample.map_path), f"{title}: a perf map is written unasked")
         rundown = [row for row in context.rundown(sample.pid) if row[0] == "jit"]

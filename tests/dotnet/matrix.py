@@ -189,7 +189,7 @@ def check_perfinfo(context, shape, published):
     """Runtimes up to 8.0 list the images they have loaded and where, when they write a perf map."""
     if shape.major > 8 or is_aot(shape):
         return
-    with Sample(published, {**environment_of(shape, context), "COMPlus_PerfMapEnabled": "1", "DOTNET_PerfMapEnabled": "1"}) as sample:
+    with Sample(published, {**environment_of(shape, context), "COMPlus_PerfMapEnabled": "1", "DOTNET_PerfMapEnabled": "1"}, resting=True) as sample:
         found = json.loads(context.mapgen.must("info", sample.pid, "--json").stdout)["perfinfo"]
         with open(f"/tmp/perfinfo-{sample.pid}.map", encoding="utf-8") as file:
             rows = [line.rstrip("\n").split(";") for line in file]
@@ -225,7 +225,7 @@ def take_samples(context, pid, seconds):
     """Again where they are few: perf record misses a thread that begins while it attaches, and that may do all the work."""
     data = os.path.join(context.scratch, "perf.data")
     for _ in range(3):
-        why = perf_samples.record(pid, seconds, data)
+        why = perf_samples.record(pid, seconds, data, 1997)
         if why:
             raise Skip(why)
         chains, _ = perf_samples.samples(data)
@@ -267,7 +267,7 @@ def judge(shape, count, missing):
     expect(not missing, f"{len(missing)} methods of the rundown differ, first: {missing[:1]}")
 
 
-def run_shape(context, shape, seconds=1):
+def run_shape(context, shape, seconds=0.25):
     """One line of the table; raises Fail where a figure is missed."""
     published, why = shapes.publish(shape)
     if published is None:
