@@ -314,6 +314,7 @@ def read_answer(client):
         answer += part
     head, _, body = answer.partition(b"\r\n\r\n")
     length = int(head.lower().split(b"content-length:")[1].split()[0])
+    body = bytearray(body)
     while len(body) < length:
         part = client.recv(65536)
         check(part, "the connection ends after %d of %d bytes" % (len(body), length))

@@ -53,12 +53,12 @@ def make_debug_file(library, directory):
     return result, notes.split("Build ID:")[1].split()[0]
 
 
-def sample_process(prefix=()):
+def sample_process(prefix=(), resting=True):
     import harness
     runtime, why = harness.sdk_runtime()
     if not runtime:
         raise Skipped(why)
-    return harness.Sample(runtime, prefix=prefix)
+    return harness.Sample(runtime, prefix=prefix, resting=resting)
 
 
 def mapped(pid, name):
@@ -107,7 +107,7 @@ def the_frames_of_libcoreclr_get_their_names_through_symsrv():
     need("dotnet", "objcopy", "readelf")
     directory = tempfile.mkdtemp(dir=RUN.scratch)
     private = private_tree()
-    with sample_process(private) as sample:
+    with sample_process(private, resting=False) as sample:
         library = mapped(sample.pid, "libcoreclr.so")
         debug, identity = make_debug_file(library, directory)
         place = os.path.join(TREE, identity[:2], identity[2:] + ".debug")
@@ -152,7 +152,7 @@ def name_the_frames(pid, library, debug, prefix):
         data = os.path.join(RUN.scratch, "perf.data")
         # A cache of its own: the names that this test makes up must not stay in the user's.
         perf = [*prefix, "perf", "--buildid-dir", os.path.join(RUN.scratch, "buildid")]
-        done = subprocess.run([*perf, "record", "-q", "-o", data, "-F", "499", "-p", str(pid), "--", "sleep", "4"],
+        done = subprocess.run([*perf, "record", "-q", "-o", data, "-F", "1997", "-p", str(pid), "--", "sleep", "1"],
                               capture_output=True, text=True)
         if done.returncode:
             print("   (perf cannot record here: %s)" % done.stderr.strip()[:80])

@@ -37,6 +37,7 @@ def read_answer(connection):
         answer += part
     head, body = answer.split(b"\r\n\r\n", 1)
     length = int([line.split(b":")[1] for line in head.lower().splitlines() if line.startswith(b"content-length:")][0])
+    body = bytearray(body)
     while len(body) < length:
         part = connection.recv(65536)
         if not part:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import tempfile
 
@@ -170,6 +171,7 @@ def a_report_of_a_perf_data_gets_names_of_stripped_programs():
             done = record_enough(process.pid, data, perf_record)
             if done.returncode or not os.path.exists(data):
                 raise h.Skipped("nothing could be recorded: " + done.stderr[:200])
+            process.send_signal(signal.SIGSTOP)
             with symsrv("--index", directory) as program:
                 # While the process lives, its own mappings are used.
                 alive = mapgen("report", "-i", data, "--format=folded", "--symbolize-at", program.url)
