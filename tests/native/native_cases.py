@@ -405,7 +405,7 @@ def test_dwarf_compilation_directory(tools):
         source = os.path.relpath(os.path.join(directory, "relative.c"), start)
         # A directory that is relative itself, as in packages of distributions.
         mapped = [f"-fdebug-prefix-map={start}={there}"] if there else []
-        subprocess.run([compiler, "-O1", f"-gdwarf-{version}", *flags, *mapped, "-o", "relative", source], cwd=start, check=True, timeout=60)
+        subprocess.run([compiler, "-O1", f"-gdwarf-{version}", "-nostdlib", "-static", "-Wl,-e,main", *flags, *mapped, "-o", "relative", source], cwd=start, check=True, timeout=60)
         path = os.path.join(start, "relative")
         vaddr, size = extent(tools, path, "main")
         answers = tools.resolve(path, list(range(vaddr, vaddr + size)), "--lines", "--inlines")

@@ -34,10 +34,18 @@ def under_bcc(tools, *words):
                             stderr=subprocess.PIPE, text=True, errors="replace", env=dict(os.environ, PATH=BPF_PATH), cwd="/")
 
 
+def has_ended(tool):
+    """Waits a moment for that: the processors are for the tool, too."""
+    try:
+        return tool.wait(0.2) is not None
+    except subprocess.TimeoutExpired:
+        return False
+
+
 def while_it_works(tools, target, *words):
     """Runs a tool to its end while the process works."""
     with under_bcc(tools, *words) as tool:
-        while tool.poll() is None and work(target):
+        while not has_ended(tool) and work(target):
             pass
         output, errors = tool.communicate(timeout=LONGEST_SECONDS)
     return subprocess.CompletedProcess(tool.args, tool.returncode, output, errors)

@@ -66,6 +66,9 @@ class Tools:
 
     @staticmethod
     def run(*words, **options):
+        if words[0] == "nm":
+            # Its plug-in for objects of LLVM takes most of the time to load.
+            words = "nm", "--plugin", os.devnull, *words[1:]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, errors="replace",
                               timeout=options.pop("timeout", 600), **options)
         if done.returncode:
