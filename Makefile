@@ -191,7 +191,7 @@ $(PROGRAMS) $(UNITS) $(REPLAY): $(COUNT_OBJECTS)
 # LINK_FLAGS and LINK_LIBS are set for a target beside its rule.
 define link
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) -pie $(ALL_LDFLAGS) $(LINK_FLAGS) $(WRAP_ENDS) -o $@ $^ $(LINK_ARCHIVES) $(LIB_LIBS) $(LINK_LIBS)
+	$(call say,LD,$@)$(CC) $(or $(LINK_PIE),-pie) $(ALL_LDFLAGS) $(LINK_FLAGS) $(WRAP_ENDS) -o $@ $^ $(LINK_ARCHIVES) $(LIB_LIBS) $(LINK_LIBS)
 endef
 
 ## static: build/static/dotnet-mapgen, which needs no shared libraries but the C library's
@@ -221,6 +221,8 @@ $(SERVER): $(SERVER_OBJECTS) $(LIB_STATIC)
 $(TEST_OBJECTS) $(SERVER_TEST_OBJECTS): WARNINGS += -Wno-declaration-after-statement
 
 $(BUILD)/tests/unit: LINK_FLAGS = $(WRAP_ALLOCATIONS)
+# At a fixed address no process has to relocate what AddressSanitizer knows of each variable, 400,000 words.
+$(UNITS): LINK_PIE = $(if $(filter 1,$(SAN)),-no-pie)
 # Each unit test is a process of its own, which loads all that its program is linked with.
 $(BUILD)/tests/unit: LINK_LIBS = $(CLI_LIBS) -lcrypto $(TEST_LIBS)
 $(BUILD)/tests/unit-symsrv: LINK_LIBS = $(SERVER_LIBS) $(TEST_LIBS)

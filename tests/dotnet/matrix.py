@@ -221,21 +221,24 @@ def check_components(context, shape, pid, answers):
     expect(seen > 10, f"only {seen} places in the composite")
 
 
-def take_samples(context, pid, seconds):
-    """Again where they are few: perf record misses a thread that begins while it attaches, and that may do all the work."""
+def take_samples(context, sample, seconds):
+    """Again where they are few: perf record misses a thread that begins while it attaches, and that may do all the work. Until they are
+    read the process stands still."""
     data = os.path.join(context.scratch, "perf.data")
     for _ in range(3):
-        why = perf_samples.record(pid, seconds, data, 1997)
+        why = perf_samples.record(sample.pid, seconds, data, 1997)
         if why:
             raise Skip(why)
+        sample.stand_still()
         chains, _ = perf_samples.samples(data)
+        sample.go_on()
         if len(chains) > 50:
             return chains
     raise Fail(f"only {len(chains)} samples")
 
 
 def count_frames(context, shape, published, sample, seconds):
-    chains = take_samples(context, sample.pid, seconds)
+    chains = take_samples(context, sample, seconds)
     memory = Memory(sample.pid)
     truth = AotTruth(published, sample.pid) if is_aot(shape) else Truth(context, shape, sample.pid)
     addresses = sorted({address for chain in chains for address in looked_up(chain)})

@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import ctypes
 import functools
+import gc
 import importlib
 import multiprocessing
 import multiprocessing.connection
@@ -195,6 +196,8 @@ class Worker:
         os.dup2(output, 1)
         os.dup2(output, 2)
         context = make_context(self.directory)
+        # Tests make lists of 100,000 rows, and hardly a cycle.
+        gc.set_threshold(1000000)
         while (index := pipe.recv()) is not None:
             pipe.send(run(tests[index].name, tests[index].function, context))
 

@@ -118,9 +118,9 @@ def spinning_program():
     return directory, bare
 
 
-def record_enough(pid, path, record=lambda pid, path, seconds: mapgen("record", str(pid), "--for", seconds, "-o", path)):
-    """Records a process for one second, and longer where a busy machine let it run too little for 20 samples. Returns the last recorder's end."""
-    for seconds in ("1", "4", "16"):
+def record_enough(pid, path, record=lambda pid, path, seconds: mapgen("record", str(pid), "--for", seconds, "-F", "999", "-o", path)):
+    """Records a process for a moment, and longer where a busy machine let it run too little for 20 samples. Returns the last recorder's end."""
+    for seconds in ("0.3", "1", "4", "16"):
         done = record(pid, path, seconds)
         if not os.path.exists(path) or json.loads(mapgen("report", "cpu", "-i", path, "--format=json").stdout)["views"][0]["samples"] >= 20:
             break
