@@ -18,8 +18,9 @@ import tempfile
 import threading
 import time
 
-from long_inputs import Inputs, Target
-from waiting import wait_until
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from long_inputs import Inputs, Target  # noqa: E402
+from waiting import wait_until  # noqa: E402
 
 PROCESSES = 24
 LONGEST_LIFE_S = 3.0
