@@ -351,7 +351,7 @@ SYM_API const char *sym_image_rejected_debug_file(const struct sym_image *image)
  * @return NULL when there is none: only exports and bounds of functions are known.
  *   NULL for assemblies, which need none.
  */
-SYM_API const char *sym_image_symbol_file(struct sym_image *image);
+SYM_API const char *sym_image_symbol_file(const struct sym_image *image);
 
 enum sym_debug_path_flags {
 	/** relative to the root directory of the image's process; otherwise to this machine's */

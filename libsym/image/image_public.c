@@ -189,9 +189,10 @@ const char *sym_image_rejected_debug_file(const struct sym_image *image)
 	return debug_fetch_problem(&image->debug_fetch);
 }
 
-const char *sym_image_symbol_file(struct sym_image *image)
+const char *sym_image_symbol_file(const struct sym_image *image)
 {
-	return image_symbol_file(image);
+	/* Only what is read once and kept. */
+	return image_symbol_file((struct sym_image *)image);
 }
 
 /* The callback of sym_image_each_debug_path(). */

@@ -77,17 +77,11 @@ static struct sym_image *own_image(const struct resolution *resolution,
 	return own;
 }
 
-/* An image with a symbol table or a debug file can get no other names. */
-static bool lacks_symbols(const struct resolution *resolution, const struct sym_image *image)
-{
-	struct sym_image *own = image ? own_image(resolution, image) : NULL;
-
-	return own && !sym_image_symbol_file(own);
-}
-
 static void count_stripped(struct resolution *resolution, const struct sym_answer *answer)
 {
-	if (answer->status != SYM_BOUNDS_ONLY || !lacks_symbols(resolution, answer->image))
+	/* An image with a symbol table or a debug file can get no other names. */
+	if (answer->status != SYM_BOUNDS_ONLY || !answer->image ||
+	    sym_image_symbol_file(answer->image))
 		return;
 	resolution->stripped++;
 	if (answer->reason && !resolution->stripped_reason)
