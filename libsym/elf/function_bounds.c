@@ -12,6 +12,7 @@
 #include "libsym/base/grow.h"
 #include "libsym/base/lazy.h"
 #include "libsym/elf/elf_sections.h"
+#include "libsym/index/index_sort.h"
 #include "libsym/limits.h"
 
 static void function_bounds_destroy(struct function_bounds *functions)
@@ -92,12 +93,14 @@ static struct sym_error *collect_functions(const struct object_file *object, str
 
 /*
  * If two functions have one start, the longer counts. A function that overlaps the next one is cut.
+ * Returns false if out of memory.
  */
-static void make_disjoint(struct function_bounds *functions)
+static bool make_disjoint(struct function_bounds *functions)
 {
 	size_t kept = 0;
 
-	ascending_sort_items(functions->items, functions->count, sizeof(*functions->items));
+	if (!index_sort_items(functions->items, sizeof(*functions->items), functions->count))
+		return false;
 	for (size_t i = 0; i < functions->count; i++) {
 		struct eh_frame_function *last = kept ? &functions->items[kept - 1] : NULL;
 		struct eh_frame_function next = functions->items[i];
@@ -112,6 +115,7 @@ static void make_disjoint(struct function_bounds *functions)
 		functions->items[kept++] = next;
 	}
 	functions->count = kept;
+	return true;
 }
 
 static struct sym_error *read_functions(const struct object_file *object,
@@ -127,8 +131,8 @@ static struct sym_error *read_functions(const struct object_file *object,
 	if (!error)
 		error = collect_functions(object, eh_frame_over(records, vaddr, object->is_64bit),
 					  functions);
-	if (!error)
-		make_disjoint(functions);
+	if (!error && !make_disjoint(functions))
+		return &sym_error_no_memory;
 	return error;
 }
 

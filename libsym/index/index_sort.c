@@ -15,6 +15,7 @@
 enum {
 	LARGEST_DIGIT_BITS = 11, /* 2,048 write positions stay in the L2 cache */
 	SMALL_DIGIT_BITS = 8,
+	MOST_ITEM_BYTES = 64,
 	SMALL_COUNT = 1 << 14 /* below this, clearing and summing the larger tables costs more */
 };
 
@@ -70,14 +71,20 @@ static uint64_t position_at(const uint64_t *positions, size_t stride_bytes, size
 	return *(const uint64_t *)((const char *)positions + i * stride_bytes);
 }
 
+/* The bits in which positions differ; 0 if they are in ascending order already. */
 static uint64_t differing_bits(const uint64_t *positions, size_t stride_bytes, size_t count)
 {
-	uint64_t differing = 0;
-	size_t i;
+	uint64_t differing = 0, last = 0;
+	bool is_sorted = true;
 
-	for (i = 1; i < count; i++)
-		differing |= position_at(positions, stride_bytes, i) ^ positions[0];
-	return differing;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t position = position_at(positions, stride_bytes, i);
+
+		differing |= position ^ positions[0];
+		is_sorted &= position >= last;
+		last = position;
+	}
+	return is_sorted ? 0 : differing;
 }
 
 uint32_t *index_sort(const uint64_t *positions, size_t stride_bytes, size_t count)
@@ -110,4 +117,22 @@ uint32_t *index_sort(const uint64_t *positions, size_t stride_bytes, size_t coun
 			numbers[i] = (uint32_t)(words.from[i] & (((uint64_t)1 << number_bits) - 1));
 	}
 	return numbers;
+}
+
+bool index_sort_items(void *items, size_t item_bytes, size_t count)
+{
+	uint32_t *order AUTO_FREE = index_sort(items, item_bytes, count);
+	char *at = items, held[MOST_ITEM_BYTES];
+
+	/* Follows each cycle of the permutation. */
+	for (size_t i = 0, to, from; order && i < count; i++) {
+		memcpy(held, at + i * item_bytes, item_bytes);
+		for (to = i; (from = order[to]) != i; to = from) {
+			memcpy(at + to * item_bytes, at + from * item_bytes, item_bytes);
+			order[to] = (uint32_t)to;
+		}
+		memcpy(at + to * item_bytes, held, item_bytes);
+		order[to] = (uint32_t)to;
+	}
+	return order;
 }

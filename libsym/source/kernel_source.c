@@ -165,21 +165,19 @@ static struct sym_error *make_index(struct kernel_reader *reader)
 {
 	struct index_builder *builder AUTO_INDEX_BUILDER = NULL;
 	struct sym_error *error = index_builder_create(&builder);
-	uint32_t *order AUTO_FREE = NULL;
 	size_t next;
 
 	if (error)
 		return error;
 	if (!reader->count)
 		return index_freeze(builder, &reader->source->index);
-	order = index_sort(&reader->lines->address, sizeof(*reader->lines), reader->count);
-	if (!order)
+	if (!index_sort_items(reader->lines, sizeof(*reader->lines), reader->count))
 		return &sym_error_no_memory;
 	for (size_t i = 0; i < reader->count; i = next) {
-		const struct kernel_line *best = &reader->lines[order[i]];
+		const struct kernel_line *best = &reader->lines[i];
 
 		for (next = i + 1; next < reader->count; next++) {
-			const struct kernel_line *line = &reader->lines[order[next]];
+			const struct kernel_line *line = &reader->lines[next];
 
 			if (line->address != best->address)
 				break;
@@ -187,12 +185,11 @@ static struct sym_error *make_index(struct kernel_reader *reader)
 				best = line;
 		}
 		if (best->rank)
-			index_builder_add(builder, best->address,
-					  end_of(best, next < reader->count
-							       ? &reader->lines[order[next]]
-							       : NULL) -
-						  best->address,
-					  best->name, best->name_bytes, best->module);
+			index_builder_add(
+				builder, best->address,
+				end_of(best, next < reader->count ? &reader->lines[next] : NULL) -
+					best->address,
+				best->name, best->name_bytes, best->module);
 	}
 	return index_freeze(builder, &reader->source->index);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libsym/index/index_sort.h"
 
@@ -22,14 +23,22 @@ static int compare_places(const void *left, const void *right)
 static void expect_sorted(struct place *places, size_t count)
 {
 	uint32_t *numbers = index_sort(&places->position, sizeof(*places), count);
+	struct place *sorted = reallocarray(NULL, count, sizeof(*sorted));
 
 	cr_assert_not_null(numbers);
+	cr_assert_not_null(sorted);
 	for (size_t i = 0; i < count; i++)
 		places[i].number = (uint32_t)i;
+	memcpy(sorted, places, count * sizeof(*sorted));
+	cr_assert(index_sort_items(sorted, sizeof(*sorted), count));
 	qsort(places, count, sizeof(*places), compare_places);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		cr_assert_eq(numbers[i], places[i].number, "%zu of %zu", i, count);
+		cr_assert_eq(sorted[i].position, places[i].position, "%zu of %zu", i, count);
+		cr_assert_eq(sorted[i].number, places[i].number, "%zu of %zu", i, count);
+	}
 	free(numbers);
+	free(sorted);
 }
 
 static uint64_t any(void)
@@ -69,6 +78,18 @@ Test(index_sort, keeps_the_order_of_equal_positions)
 
 	for (size_t i = 0; i < 3000; i++)
 		places[i].position = 0x7f0000000000;
+	expect_sorted(places, 3000);
+}
+
+Test(index_sort, keeps_what_is_in_order)
+{
+	static struct place places[3000];
+
+	for (size_t i = 0; i < 3000; i++)
+		places[i].position = i / 2 * 0x1000;
+	expect_sorted(places, 3000);
+	for (size_t i = 0; i < 3000; i++)
+		places[i].position = i + 1 < 3000 ? i : 0;
 	expect_sorted(places, 3000);
 }
 
