@@ -103,28 +103,36 @@ static bool is_first_at_its_place(const struct elf_symbols *symbols, size_t i)
 	return !i || symbols->items[i - 1].vaddr != symbols->items[i].vaddr;
 }
 
-/* Symbols without a size first: what is added later wins. The names are not copied. */
+/*
+ * In ascending order, without labels inside a function: they would hide parts of it, because what
+ * is added later wins. The names are not copied.
+ */
 static struct sym_error *add_symbols(struct elf_source *elf, struct index_builder *builder,
 				     struct elf_symbols *symbols)
 {
 	size_t first = elf->name_count, table = !!elf->tables[0].object;
+	uint64_t end = 0; /* of the functions with a size */
 	const char **names = reallocarray(elf->names, first + symbols->count + 1, sizeof(*names));
 
 	if (!names)
 		return &sym_error_no_memory;
 	elf->names = names;
+	index_builder_reserve(builder, symbols->count, 0);
 	for (size_t i = 0; i < symbols->count; i++)
 		elf->names[first + i] = symbols->items[i].name;
 	elf->name_count += symbols->count;
-	for (int sized = 0; sized < 2; sized++)
-		for (size_t i = 0; i < symbols->count; i++) {
-			const struct elf_symbol *symbol = &symbols->items[i];
+	for (size_t i = 0; i < symbols->count; i++) {
+		const struct elf_symbol *symbol = &symbols->items[i];
 
-			if (is_first_at_its_place(symbols, i) && !!symbol->size_bytes == sized)
-				index_builder_add_number(builder, symbol->vaddr,
-							 symbol->reach_bytes, (uint32_t)(first + i),
-							 sized ? HAS_SIZE : HAS_NO_SIZE);
-		}
+		if (!is_first_at_its_place(symbols, i) ||
+		    (!symbol->size_bytes && symbol->vaddr < end))
+			continue;
+		index_builder_add_number(builder, symbol->vaddr, symbol->reach_bytes,
+					 (uint32_t)(first + i),
+					 symbol->size_bytes ? HAS_SIZE : HAS_NO_SIZE);
+		if (symbol->size_bytes && symbol->vaddr + symbol->reach_bytes > end)
+			end = symbol->vaddr + symbol->reach_bytes;
+	}
 	elf->tables[table] = symbols->sections;
 	symbols->sections = (struct elf_sections){ 0 };
 	return NULL;
@@ -465,7 +473,7 @@ static void list_symbol(const struct elf_symbol *item, const struct source_sink 
 		symbols_builder_add(sink->builder, &symbol, item->name, name_bytes);
 }
 
-/* In the order of add_symbols(): a label inside a function does not hide it. */
+/* What is added later wins: a label inside a function does not hide it. */
 static void list_table(const struct elf_symbols *symbols, const struct source_sink *sink)
 {
 	struct buf text;
