@@ -97,39 +97,50 @@ static inline uint8_t reader_u8(struct reader *reader)
 	return bytes ? bytes[0] : 0;
 }
 
+/* Numbers inside the bytes of a record, which reader_bytes() has returned. */
+static inline uint16_t reader_u16_at(const struct reader *reader, const uint8_t *bytes)
+{
+	uint16_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return reader->is_big_endian ? be16toh(value) : le16toh(value);
+}
+
+static inline uint32_t reader_u32_at(const struct reader *reader, const uint8_t *bytes)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return reader->is_big_endian ? be32toh(value) : le32toh(value);
+}
+
+static inline uint64_t reader_u64_at(const struct reader *reader, const uint8_t *bytes)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return reader->is_big_endian ? be64toh(value) : le64toh(value);
+}
+
 static inline uint16_t reader_u16(struct reader *reader)
 {
 	const uint8_t *bytes = reader_bytes(reader, 2);
 
-	if (!bytes)
-		return 0;
-	if (reader->is_big_endian)
-		return (uint16_t)(bytes[0] << 8 | bytes[1]);
-	return (uint16_t)(bytes[0] | bytes[1] << 8);
+	return bytes ? reader_u16_at(reader, bytes) : 0;
 }
 
 static inline uint32_t reader_u32(struct reader *reader)
 {
 	const uint8_t *bytes = reader_bytes(reader, 4);
-	uint32_t value;
 
-	if (!bytes)
-		return 0;
-	value = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-		(uint32_t)bytes[3] << 24;
-	return reader->is_big_endian ? __builtin_bswap32(value) : value;
+	return bytes ? reader_u32_at(reader, bytes) : 0;
 }
 
 static inline uint64_t reader_u64(struct reader *reader)
 {
 	const uint8_t *bytes = reader_bytes(reader, 8);
-	uint64_t value;
 
-	if (!bytes)
-		return 0;
-	memcpy(&value, bytes, sizeof(value));
-	value = le64toh(value);
-	return reader->is_big_endian ? __builtin_bswap64(value) : value;
+	return bytes ? reader_u64_at(reader, bytes) : 0;
 }
 
 /* A NUL-terminated string inside the buffer, or NULL. The cursor moves past the NUL. */

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libsym/base/cleanup.h"
+#include "libsym/base/huge_memory.h"
 #include "libsym/index/index_sort.h"
 
 enum {
@@ -33,23 +33,25 @@ void elf_symbols_deinit(struct elf_symbols *symbols)
 	symbols->count = 0;
 }
 
-static GElf_Sym read_symbol(struct reader *table, bool wide)
+/* Reads an Elf64_Sym or an Elf32_Sym; zeros past the end of the table. */
+static inline GElf_Sym read_symbol(struct reader *table, bool wide)
 {
-	GElf_Sym symbol;
+	const uint8_t *entry = reader_bytes(table, wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
 
-	symbol.st_name = reader_u32(table);
-	if (!wide) {
-		symbol.st_value = reader_u32(table);
-		symbol.st_size = reader_u32(table);
-	}
-	symbol.st_info = reader_u8(table);
-	symbol.st_other = reader_u8(table);
-	symbol.st_shndx = reader_u16(table);
-	if (wide) {
-		symbol.st_value = reader_u64(table);
-		symbol.st_size = reader_u64(table);
-	}
-	return symbol;
+	if (!entry)
+		return (GElf_Sym){ 0 };
+	return wide ? (GElf_Sym){ .st_name = reader_u32_at(table, entry),
+				  .st_info = entry[4],
+				  .st_other = entry[5],
+				  .st_shndx = reader_u16_at(table, entry + 6),
+				  .st_value = reader_u64_at(table, entry + 8),
+				  .st_size = reader_u64_at(table, entry + 16) }
+		    : (GElf_Sym){ .st_name = reader_u32_at(table, entry),
+				  .st_value = reader_u32_at(table, entry + 4),
+				  .st_size = reader_u32_at(table, entry + 8),
+				  .st_info = entry[12],
+				  .st_other = entry[13],
+				  .st_shndx = reader_u16_at(table, entry + 14) };
 }
 
 static bool holds_code_at(const GElf_Shdr *section, uint64_t vaddr)
@@ -191,23 +193,15 @@ static int compare_names(const void *left, const void *right)
 /* Returns false if out of memory. */
 static bool sort_symbols(struct elf_symbols *symbols)
 {
-	uint32_t *order AUTO_FREE =
-		index_sort(&symbols->items->vaddr, sizeof(*symbols->items), symbols->count);
-	struct elf_symbol *sorted = reallocarray(NULL, symbols->count, sizeof(*sorted));
+	struct elf_symbol *items = symbols->items;
 
-	if (!order || !sorted) {
-		free(sorted);
+	if (!index_sort_items(items, sizeof(*items), symbols->count))
 		return false;
-	}
-	for (size_t i = 0; i < symbols->count; i++)
-		sorted[i] = symbols->items[order[i]];
-	free(symbols->items);
-	symbols->items = sorted;
 	for (size_t i = 0, end; i < symbols->count; i = end) {
-		for (end = i + 1; end < symbols->count && sorted[end].vaddr == sorted[i].vaddr;)
+		for (end = i + 1; end < symbols->count && items[end].vaddr == items[i].vaddr;)
 			end++;
 		if (end - i > 1)
-			qsort(sorted + i, end - i, sizeof(*sorted), compare_names);
+			qsort(items + i, end - i, sizeof(*items), compare_names);
 	}
 	return true;
 }
@@ -275,12 +269,11 @@ static uint64_t vaddr_of(const struct elf_sections *sections, const GElf_Sym *sy
 /* Makes a symbol. Returns false if it is not a function of this file. It extends at most to the end
  * of its section. */
 static bool make_symbol(const struct elf_sections *sections, const GElf_Sym *symbol,
-			const char *name, struct elf_symbol *ret)
+			const GElf_Shdr *section, const char *name, struct elf_symbol *ret)
 {
-	const GElf_Shdr *section = code_section(sections, symbol);
 	uint64_t left_bytes, vaddr = vaddr_of(sections, symbol);
 
-	if (!section || vaddr < section->sh_addr || !name || !is_function(symbol, name))
+	if (vaddr < section->sh_addr || !name || !is_function(symbol, name))
 		return false;
 	/* Without section headers the extent of a symbol is unknown, and also whether an object is
 	 * code. */
@@ -321,7 +314,8 @@ struct table {
 	struct reader versions;              /* empty: none that can be read */
 	const GElf_Shdr *descriptor_section; /* .opd; NULL: none that can be read */
 	struct reader descriptors;
-	uint64_t long_bytes; /* how many bytes long names may still have */
+	bool may_have_long_names; /* otherwise names need not be measured */
+	uint64_t long_bytes;      /* how many bytes long names may still have */
 };
 
 enum {
@@ -331,6 +325,23 @@ enum {
 	 * shared name once. */
 	LONG_NAMES_SHARE = 4
 };
+
+/*
+ * Returns false if each name has an end and at most SHORT_NAME_BYTES: a longer one would fill a
+ * block of half that size. With fewer symbols than blocks, it costs less to measure each name.
+ */
+static bool may_have_long_names(const struct table *table)
+{
+	const size_t block_bytes = SHORT_NAME_BYTES / 2;
+	const struct reader *strings = &table->strings;
+
+	if (strings->size_bytes / block_bytes > table->entries.size_bytes / sizeof(Elf64_Sym))
+		return true;
+	for (size_t at = 0; at + block_bytes <= strings->size_bytes; at += block_bytes)
+		if (!memchr(strings->data + at, 0, block_bytes))
+			return true;
+	return strings->size_bytes && strings->data[strings->size_bytes - 1];
+}
 
 /*
  * Any number of symbols may share a name, or its end: n symbols and a string of m bytes could make
@@ -345,6 +356,10 @@ static const char *name_in(struct table *table, uint32_t offset)
 	const char *name;
 	size_t bytes;
 
+	if (!table->may_have_long_names)
+		return offset < strings.size_bytes && strings.data[offset]
+			       ? (const char *)strings.data + offset
+			       : NULL;
 	if (offset < strings.size_bytes && strings.size_bytes - offset > most_bytes + 1)
 		strings.size_bytes = offset + most_bytes + 1;
 	name = elf_sections_string(&strings, offset);
@@ -368,19 +383,21 @@ static void follow_descriptor(const struct elf_sections *sections, const struct 
 	symbol->st_value = reader_u64(&entry);
 }
 
-static void add_symbol(const struct elf_sections *sections, struct table *table,
-		       struct elf_symbols *ret)
+static inline void add_symbol(const struct elf_sections *sections, struct table *table,
+			      struct elf_symbols *ret)
 {
 	GElf_Sym symbol = read_symbol(&table->entries, sections->object->is_64bit);
 	uint16_t version = reader_left(&table->versions) ? reader_u16(&table->versions) : 0;
 	struct elf_symbol *item = &ret->items[ret->count];
+	const GElf_Shdr *section;
 
 	follow_descriptor(sections, table, &symbol);
 	if (ret->indirect_only && GELF_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC)
 		return;
 	/* Most symbols of .dynsym are imports, whose names need not be read. */
-	if (!code_section(sections, &symbol) ||
-	    !make_symbol(sections, &symbol, name_in(table, symbol.st_name), item))
+	section = code_section(sections, &symbol);
+	if (!section ||
+	    !make_symbol(sections, &symbol, section, name_in(table, symbol.st_name), item))
 		return;
 	if (version & HIDDEN_VERSION)
 		item->traits |= RANK_OLD_VERSION;
@@ -420,6 +437,7 @@ static struct sym_error *open_table(struct elf_sections *sections, const GElf_Sh
 	if (!error)
 		error = elf_sections_bytes(sections, &sections->items[section->sh_link],
 					   &ret->strings);
+	ret->may_have_long_names = !error && may_have_long_names(ret);
 	ret->long_bytes = LONG_NAMES_SHARE * (uint64_t)ret->strings.size_bytes;
 	/* If the versions cannot be read, only the preference among names suffers. */
 	if (!error)
@@ -427,7 +445,7 @@ static struct sym_error *open_table(struct elf_sections *sections, const GElf_Sh
 	return error ? error : open_descriptors(sections, ret);
 }
 
-/* Charges room for `count` more symbols, twice, because sorting needs a copy. */
+/* Charges room for `count` more symbols, twice, because a longer array and sorting need more. */
 static struct sym_error *charge_items(struct elf_symbols *symbols, size_t count)
 {
 	const struct elf_sections *sections = &symbols->sections;
@@ -480,9 +498,12 @@ static struct sym_error *read_table(struct elf_sections *sections, const GElf_Sh
 	error = charge_items(ret, count);
 	if (error)
 		return error;
-	items = reallocarray(ret->items, ret->count + count + 1, sizeof(*ret->items));
+	items = huge_memory_allocate((ret->count + count + 1) * sizeof(*ret->items));
 	if (!items)
 		return &sym_error_no_memory;
+	if (ret->count)
+		memcpy(items, ret->items, ret->count * sizeof(*items));
+	free(ret->items);
 	ret->items = items;
 	for (size_t i = 0; i < count; i++)
 		add_symbol(sections, &table, ret);

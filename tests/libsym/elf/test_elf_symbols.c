@@ -421,6 +421,52 @@ Test(elf_symbols, survives_every_truncation_and_every_flipped_byte)
 	free(bytes);
 }
 
+/* The string table then ends inside the last name. */
+static void cut_last_name(uint8_t *file)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)(void *)file;
+	Elf64_Shdr *sections = (Elf64_Shdr *)(void *)(file + header->e_shoff);
+
+	for (size_t i = 0; i < header->e_shnum; i++) {
+		Elf64_Shdr *strings = &sections[sections[i].sh_link];
+
+		while (sections[i].sh_type == SHT_SYMTAB &&
+		       !file[strings->sh_offset + strings->sh_size - 1])
+			strings->sh_size--;
+	}
+}
+
+/* Names are measured only in tables with a long name, or whose last name has no end. */
+Test(elf_symbols, reads_names_of_any_length_and_drops_one_without_an_end)
+{
+	static const size_t lengths[] = { 1, 511, 512, 513, 1022, 1023, 1024, 1025, 5000 };
+	static char names[9][5001];
+
+	for (size_t i = 0; i < 9; i++)
+		memset(names[i], 'n', lengths[i]);
+	for (size_t i = 0; i < 2 * 9; i++) {
+		const struct elf_builder_symbol symbols[] = {
+			{ names[i / 2], TEXT, 1, STB_GLOBAL, STT_FUNC },
+			{ "last", TEXT + 1, 1, STB_GLOBAL, STT_FUNC },
+		};
+		struct object_file *object AUTO_OBJECT_FILE = NULL;
+		bool is_cut = i % 2;
+		struct elf_symbols table;
+		size_t size_bytes;
+		uint8_t *file = elf_builder_make(symbols, 2, (struct elf_builder_options){ 0 },
+						 &size_bytes);
+
+		if (is_cut)
+			cut_last_name(file);
+		object = open_bytes(file, size_bytes);
+		free(file);
+		cr_assert_null(elf_symbols_read(object, &table));
+		cr_assert_eq(table.count, is_cut ? 1 : 2, "%zu bytes", lengths[i / 2]);
+		cr_expect_str_eq(table.items[0].name, names[i / 2]);
+		elf_symbols_deinit(&table);
+	}
+}
+
 /* The file contains the name once, however many symbols have it. */
 Test(elf_symbols, bounds_long_names_by_the_size_of_the_file)
 {
