@@ -8,31 +8,37 @@
 
 static const size_t line_bytes = 64;
 static const size_t page_bytes = HUGE_MEMORY_PAGE_BYTES;
-/* In smaller blocks, half of a huge page or more could stay unused. */
-static const size_t smallest_bytes = (size_t)2 << 20;
-
-void *huge_memory_allocate(size_t size_bytes)
-{
-	size_t alignment = size_bytes < smallest_bytes ? line_bytes : page_bytes;
-	void *memory;
-
-	if (posix_memalign(&memory, alignment, size_bytes ? size_bytes : 1))
-		return NULL;
-	/* Only advice: ordinary pages serve as well. */
-	if (alignment == page_bytes)
-		(void)madvise(memory, size_bytes - size_bytes % page_bytes, MADV_HUGEPAGE);
-	return memory;
-}
 
 static uintptr_t round_down(uintptr_t address, uintptr_t bytes)
 {
 	return address & ~(bytes - 1);
 }
 
+/* At most half of a huge page stays unused. */
+static uintptr_t round_to_huge_page(uintptr_t address)
+{
+	return round_down(address + page_bytes / 2, page_bytes);
+}
+
+void *huge_memory_allocate(size_t size_bytes)
+{
+	size_t huge_bytes = round_to_huge_page(size_bytes);
+	void *memory;
+
+	if (size_bytes < huge_bytes || !size_bytes)
+		size_bytes = huge_bytes + !huge_bytes;
+	if (posix_memalign(&memory, huge_bytes ? page_bytes : line_bytes, size_bytes))
+		return NULL;
+	/* Only advice: ordinary pages serve as well. */
+	if (huge_bytes)
+		(void)madvise(memory, huge_bytes, MADV_HUGEPAGE);
+	return memory;
+}
+
 void huge_memory_advise(void *memory, size_t size_bytes)
 {
-	uintptr_t end = round_down((uintptr_t)memory + size_bytes, page_bytes);
-	uintptr_t first = round_down((uintptr_t)memory + page_bytes - 1, page_bytes);
+	uintptr_t first = round_to_huge_page((uintptr_t)memory);
+	uintptr_t end = round_to_huge_page((uintptr_t)memory + size_bytes);
 
 	if (first < end)
 		(void)madvise((void *)first, end - first, MADV_HUGEPAGE);
