@@ -432,11 +432,12 @@ static struct sym_error *open_descriptors(struct elf_sections *sections, struct 
 static struct sym_error *open_table(struct elf_sections *sections, const GElf_Shdr *section,
 				    struct table *ret)
 {
-	struct sym_error *error = elf_sections_bytes(sections, section, &ret->entries);
+	const GElf_Shdr *strings = &sections->items[section->sh_link];
+	/* First, because a huge page needs a range in which no page is used yet. */
+	struct sym_error *error = elf_sections_bytes(sections, strings, &ret->strings);
 
 	if (!error)
-		error = elf_sections_bytes(sections, &sections->items[section->sh_link],
-					   &ret->strings);
+		error = elf_sections_bytes(sections, section, &ret->entries);
 	ret->may_have_long_names = !error && may_have_long_names(ret);
 	ret->long_bytes = LONG_NAMES_SHARE * (uint64_t)ret->strings.size_bytes;
 	/* If the versions cannot be read, only the preference among names suffers. */
