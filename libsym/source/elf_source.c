@@ -473,7 +473,7 @@ static void list_symbol(const struct elf_symbol *item, const struct source_sink 
 		symbols_builder_add(sink->builder, &symbol, item->name, name_bytes);
 }
 
-/* What is added later wins: a label inside a function does not hide it. */
+/* Functions are added after labels, and what is added later wins. */
 static void list_table(const struct elf_symbols *symbols, const struct source_sink *sink)
 {
 	struct buf text;
