@@ -67,9 +67,9 @@ def expect_chains(found, what):
 def check_recording(tools, name, *flags):
     data, archive, theirs = (tools.path(name + end) for end in (".data", ".trace.zip", ".perf.data"))
     with Running(tools, name, *flags) as running:
-        done = record(tools, running.pid, "-o", data, "-d", 2, "-F", 400)
-        again = record(tools, running.pid, "-o", archive, "-d", 2, "-F", 400, "--off-cpu")
-        tools.run("perf", "record", "-q", "-e", "cpu-clock:u", "--call-graph", "fp", "-F", 400, "-p", running.pid, "-o", theirs, "--", "sleep", 2)
+        done = record(tools, running.pid, "-o", data, "-d", 0.7, "-F", 1200)
+        again = record(tools, running.pid, "-o", archive, "-d", 0.7, "-F", 1200, "--off-cpu")
+        tools.run("perf", "record", "-q", "-e", "cpu-clock:u", "--call-graph", "fp", "-F", 1200, "-p", running.pid, "-o", theirs, "--", "sleep", 0.7)
     if done.returncode or again.returncode:
         raise Fail(f"{done.stderr}{again.stderr}")
     count = expect_chains([chain for chain in stacks(tools, data, "cpu-clock") if chain], "ours")

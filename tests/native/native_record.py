@@ -100,7 +100,7 @@ def test_record_writes_whole_stacks(tools):
     """Stacks of code without frame pointers, of code that a signal interrupted, and of threads that wait in libc."""
     output = tools.path("whole.data")
     with Running(tools, "recorded") as running:
-        done = record(tools, running.pid, "-o", output, "-d", 3, "-F", 400, "--off-cpu")
+        done = record(tools, running.pid, "-o", output, "-d", 1, "-F", 1200, "--off-cpu")
     if done.returncode:
         raise Fail(f"{done.returncode} {done.stderr}")
     if stat.S_IMODE(os.stat(output).st_mode) != 0o600:
@@ -124,7 +124,7 @@ def test_record_freezes_names(tools):
     """The archive names each frame after the process has ended and its file is gone."""
     output = tools.path("frozen.trace.zip")
     with Running(tools, "frozen") as running:
-        done = record(tools, "frozen", "-o", output, "-d", 3)
+        done = record(tools, "frozen", "-o", output, "-d", 1, "-F", 299)
         again = record(tools, "frozen", "-d", 1, "-o", tools.path("no/such/directory/x.data"))
     if done.returncode or again.returncode != 1:
         raise Fail(f"{done.returncode} {done.stderr} {again.returncode} {again.stderr}")
@@ -182,7 +182,7 @@ def test_record_counts_each_context_switch(tools):
     """Each switch has its time, and a sample or a place in the count of those that were lost, however many there are."""
     output = tools.path("switching.trace.zip")
     with Running(tools, "switching", SWITCHING) as running:
-        done = record(tools, running.pid, "-o", output, "-d", 2, "--off-cpu")
+        done = record(tools, running.pid, "-o", output, "-d", 1, "--off-cpu")
     if done.returncode:
         raise Fail(f"{done.returncode} {done.stderr}")
     with zipfile.ZipFile(output) as archive:
@@ -196,7 +196,7 @@ def test_record_counts_each_context_switch(tools):
         raise Fail(f"{samples} samples, the recording counts {about['switch_samples']}")
     if not about["losses"]["lost_records"] and abs(outs - samples - lost) > 20:
         raise Fail(f"{outs} switches, {samples} samples, {lost} lost")
-    tools.figure(f"{outs} switches in 2 s, {samples} with a stack, {lost} without")
+    tools.figure(f"{outs} switches in 1 s, {samples} with a stack, {lost} without")
 
 
 def switches(tools, path):
@@ -214,7 +214,7 @@ def test_record_keeps_stacks_of_long_waits(tools):
     """--off-cpu=MIN_US: each stack belongs to a wait of at least that time, by the switches in the same file, and each such wait has a stack."""
     output, shortest = tools.path("long.data"), 300
     with Running(tools, "long-waits", SWITCHING) as running:
-        done = record(tools, running.pid, "-o", output, "-d", 2, f"--off-cpu={shortest}")
+        done = record(tools, running.pid, "-o", output, "-d", 1, f"--off-cpu={shortest}")
     if done.returncode:
         raise Fail(f"{done.returncode} {done.stderr}")
     long, short, missing, wrong = 0, 0, [], []
@@ -350,7 +350,7 @@ def test_record_of_another_user(tools):
         output = os.path.join(scratch, "own.data")
         source = PROGRAM.replace("usleep(2000)", "usleep(20000)")
         with Running(tools, "own", source, prefix=user, directory=scratch) as running:
-            done = subprocess.run([*user, program, "record", str(running.pid), "--off-cpu", "-F", "400", "-d", "2", "-o", output],
+            done = subprocess.run([*user, program, "record", str(running.pid), "--off-cpu", "-F", "800", "-d", "1", "-o", output],
                                   capture_output=True, text=True, timeout=60, env=environment)
             other = subprocess.run([*user, program, "record", "1", "-d", "1", "-o", os.path.join(scratch, "x.data")],
                                    capture_output=True, text=True, timeout=60, env=environment)
@@ -401,7 +401,7 @@ def test_record_of_ten_thousand_threads(tools):
     os.environ["THREADS"] = str(10000 if can_raise else min(10000, (hard - 1000) // (2 * os.cpu_count())))
     with Running(tools, "threads", THREADS) as running:
         count = len(os.listdir(f"/proc/{running.pid}/task"))
-        done = record(tools, running.pid, "-d", 2, "--off-cpu", "-o", output)
+        done = record(tools, running.pid, "-d", 1, "--off-cpu", "-o", output)
         without = subprocess.run(["setpriv", "--bounding-set=-sys_resource", "--inh-caps=-sys_resource", "prlimit", "--nofile=2000:2000",
                                   tools.program, "record", str(running.pid), "-d", "1", "-o", tools.path("few.data")],
                                  capture_output=True, text=True, timeout=60)
@@ -492,7 +492,7 @@ def test_record_on_a_full_disk(tools):
         for name in ("full.data", "full.trace.zip"):
             directory = tools.path(f"{name}.directory")
             os.mkdir(directory)
-            done = subprocess.run([tools.program, "record", str(running.pid), "--off-cpu", "-d", "2", "-o", os.path.join(directory, name)],
+            done = subprocess.run([tools.program, "record", str(running.pid), "--off-cpu", "-d", "1", "-o", os.path.join(directory, name)],
                                   capture_output=True, text=True, timeout=60, preexec_fn=limit)
             if done.returncode != 1 or done.stderr.count("\n") != 1 or "File too large" not in done.stderr or os.listdir(directory):
                 raise Fail(f"{name}: {done.returncode} {done.stderr} {os.listdir(directory)}")
