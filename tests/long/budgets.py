@@ -188,8 +188,9 @@ def map_of_long_names(path):
 
 def map_of_many_lines(path):
     with open(path, "w", encoding="ascii") as file:
-        for first in range(0, FILE_BYTES // 24, 4096):
-            file.write("".join(f"{JITTED + (i * 7919 & 0xFFFFF):x} 8 m{i:x}\n" for i in range(first, first + 4096)))
+        block = "".join(f"{JITTED + (i * 7919 & 0xFFFFF):x} 8 m{i:x}@\n" for i in range(0x40000))
+        for number in range(FILE_BYTES // 24 // 0x40000 + 1):
+            file.write(block.replace("@", f"_{number:x}"))
 
 
 def small_sections():

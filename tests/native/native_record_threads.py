@@ -15,8 +15,8 @@ MAKING = r"""
 volatile unsigned long count;
 static void *live(void *unused)
 {
-	for (int i = 0; i < 200; i++) {
-		usleep(5000);
+	for (int i = 0; i < 50; i++) {
+		usleep(20000);
 		for (int k = 0; k < 20000; k++)
 			count++;
 	}
