@@ -119,9 +119,9 @@ def check_version(context, version):
     need("perf")
     output, kept = (os.path.join(context.scratch, f"load-{version}-{kind}.data") for kind in ("plain", "kept"))
     with Server(context, version) as server:
-        said = record(context, server.pid, output, "-d", "1.5", "-F", "999", "--off-cpu")
+        said = record(context, server.pid, output, "-d", "0.8", "-F", "1997", "--off-cpu")
         # perf unwinds by itself, too, where a file has the bytes.
-        record(context, server.pid, kept, "-d", "0.5", "-F", "999", "--off-cpu", "--keep-stack-bytes")
+        record(context, server.pid, kept, "-d", "0.3", "-F", "1997", "--off-cpu", "--keep-stack-bytes")
     figures = []
     for event, goal in (("cpu-clock", CPU_GOAL), ("context-switches", SWITCH_GOAL)):
         ends = ends_of(output).get(event, [])
