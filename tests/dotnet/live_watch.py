@@ -18,6 +18,10 @@ from runner import exclusive
 from waiting import is_in_time, wait_for_turns, wait_until
 
 
+# Between two looks at a map of 100,000 lines, which takes a tenth of a second.
+PAUSE_SECONDS = 0.3
+
+
 class Watch:
     """A running `watch --json`."""
 
@@ -130,7 +134,7 @@ def test_a_watch_that_was_begun_on_a_stopped_process_names_it_when_it_goes_on(co
         wait_until(lambda: os.path.exists(output), "no map was written")
         first = named_methods(output)
         sample.process.send_signal(signal.SIGCONT)
-        wait_until(lambda: len(named_methods(output)) > len(first) + 100, "jitted code is not named", 20)
+        wait_until(lambda: len(named_methods(output)) > len(first) + 100, "jitted code is not named", 20, PAUSE_SECONDS)
         report = watch.report(signal.SIGTERM, codes=(0, 3))  # it has said that names were missing
     expect(report["jit"]["way"] == "rundown", f"it says {report}")
 
@@ -219,7 +223,8 @@ def watched_until_killed(context, seconds):
         watch = Watch(context, sample.pid, "-o", output, "--interval=900", "--jit=rundown")
         wait_until(lambda: os.path.exists(output), "no map was written")
         first = named_methods(output)
-        wait_until(lambda: len(read_methods(sample.map_path)[0].keys() - first.keys()) >= 20, "nothing was compiled meanwhile")
+        wait_until(lambda: len(read_methods(sample.map_path)[0].keys() - first.keys()) >= 20, "nothing was compiled meanwhile",
+                   pause=PAUSE_SECONDS)
         theirs, _ = read_methods(sample.map_path)
         time.sleep(seconds)  # the runtime sends its events in turns
         sample.process.send_signal(signal.SIGKILL)
@@ -259,7 +264,7 @@ def test_a_watch_names_what_hot_reload_adds_while_it_goes_on(context):
                 text = file.read()
             return {name for name in wanted if name not in text}
 
-        wait_until(lambda: not missing(), lambda: f"without a name: {missing()}", 30)
+        wait_until(lambda: not missing(), lambda: f"without a name: {missing()}", 30, PAUSE_SECONDS)
         report = watch.report(signal.SIGINT)
     expect(report["jit"]["way"] == "rundown" and any("asked over its diagnostics socket" in note for note in report["notes"]),
            f"it does not say how: {report['jit']} {report['notes']}")
@@ -280,7 +285,7 @@ def test_a_watch_that_is_told_keeps_former_bodies_that_hot_reload_has_edited(con
         wait_until(lambda: os.path.exists(output), "nothing was written")
         former = bodies()
         os.unlink(sign)
-        wait_until(lambda: bodies() - former, "the new body has no name", 30)
+        wait_until(lambda: bodies() - former, "the new body has no name", 30, PAUSE_SECONDS)
         wait_for_turns(watch.process, 30)
         later = bodies()
         watch.report(signal.SIGINT)
@@ -291,9 +296,10 @@ def test_a_watch_appends_where_the_runtime_writes(context):
     with Sample(context.sdk(), {"DOTNET_PerfMapEnabled": "1"}) as sample:
         inode = os.stat(sample.map_path).st_ino
         watch = Watch(context, sample.pid, "--interval=0.3")
-        wait_until(lambda: any("[PreJIT]" in row[2] for row in read_map(sample.map_path)), "nothing was appended")
+        wait_until(lambda: any("[PreJIT]" in row[2] for row in read_map(sample.map_path)), "nothing was appended",
+                   pause=PAUSE_SECONDS)
         before = len(read_map(sample.map_path))
-        wait_until(lambda: len(read_map(sample.map_path)) > before, "the runtime adds no line")
+        wait_until(lambda: len(read_map(sample.map_path)) > before, "the runtime adds no line", pause=PAUSE_SECONDS)
         wait_for_turns(watch.process, 5)
         report = watch.report(signal.SIGINT)
         rows = read_map(sample.map_path)
