@@ -35,7 +35,9 @@ COMPILER_CACHE ?=
 CLANG ?= clang
 CLANG_FORMAT ?= clang-format
 # With AddressSanitizer the compiler takes twice as long for -O2, and lines are all that is needed of -g.
-CFLAGS ?= $(if $(GCOV),-O0 -g1,$(if $(filter 1,$(SAN)),-O1 -g1,-O2 -g))
+CFLAGS ?= $(if $(GCOV),-O0 -g1,$(if $(filter 1,$(SAN)),-Og -g1,-O2 -g))
+# Unit tests are half of what is compiled, and run for a moment.
+TEST_CFLAGS := $(if $(SAN),,$(if $(filter -O2,$(CFLAGS)),-Og -g1))
 
 BUILD := build
 WARNINGS := -Wall -Wextra -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings -Wvla \
@@ -139,7 +141,8 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(COMPILER_CACHE) $(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# Files that .incbin puts into them.
+# Files that .incbin puts into them. A compiler cache does not see these.
+$(call objects,$(shell grep -rl --include='*.c' '\.incbin' libsym mapgen)): override COMPILER_CACHE :=
 $(BUILD)/mapgen/view/flame_page.o: mapgen/view/flame_page.html
 $(BUILD)/mapgen/events/event_table.o: mapgen/events/native_events.txt
 
@@ -219,6 +222,7 @@ $(SERVER): $(SERVER_OBJECTS) $(LIB_STATIC)
 
 # Criterion's assertions declare variables in the middle of a block.
 $(TEST_OBJECTS) $(SERVER_TEST_OBJECTS): WARNINGS += -Wno-declaration-after-statement
+$(TEST_OBJECTS) $(SERVER_TEST_OBJECTS): EXTRA_CFLAGS += $(TEST_CFLAGS)
 
 $(BUILD)/tests/unit: LINK_FLAGS = $(WRAP_ALLOCATIONS)
 # At a fixed address no process has to relocate what AddressSanitizer knows of each variable, 400,000 words.
