@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""profile-bpfcc of a web application with default settings, side by side: as it is, with a map that was merged some time before or just before,
-with one that `watch` keeps complete, with libsym inside. What a map lacks that was merged before is named: what was compiled since."""
+"""profile-bpfcc of a web application with default settings, side by side: as it is, with a map that `watch` keeps complete, with libsym inside."""
 import os
 import signal
 import subprocess
-import time
 
 from bcc_tools import Shares, folded, report_of, run_tool
-from harness import Memory, Sample, expect, read_map
+from harness import Memory, Sample, expect
 from live_nothing_set import Load, clean_environment, free_port, web_runtime
 from waiting import wait_for_turns, wait_until_warm
 
 EXCLUSIVE = True  # BPF programs and perf top see the whole machine
 
-LATER_SECONDS = 4
 SECONDS = 2
 MANAGED_GOAL, NATIVE_GOAL = 0.995, 0.99
 
@@ -65,19 +62,6 @@ def nameless(shares, kind):
     return ", ".join(f"{path} {count}" for path, count in sorted(places.items(), key=lambda place: -place[1])[:4]) or "none"
 
 
-def compiled_since(context, pid, map_path, shares):
-    """How many unnamed jitted frames lie in methods that are compiled now and are not in the map."""
-    listed = os.path.join(context.scratch, "now.map")
-    context.mapgen.must("merge", pid, "-o", listed, codes=(0, 3))
-    now, then = read_map(listed), {start for start, _, _ in read_map(map_path)}
-    counts = {"compiled since": 0, "other": 0}
-    for text, count in shares.unnamed.items():
-        address = int(text, 16)
-        new = any(start <= address < start + size and start not in then for start, size, _ in now)
-        counts["compiled since" if new else "other"] += count
-    return counts
-
-
 def test_profile_bpfcc_of_a_web_application_with_default_settings_side_by_side(context):
     table = {}
     sample, load = started(context)
@@ -85,11 +69,6 @@ def test_profile_bpfcc_of_a_web_application_with_default_settings_side_by_side(c
         wait_until_warm(sample.process, 1.5)
         table["as it is"] = profile(context, sample.pid)
         context.mapgen.must("merge", sample.pid)
-        time.sleep(LATER_SECONDS)
-        later = table[f"merged {LATER_SECONDS} s before"] = profile(context, sample.pid)
-        since = compiled_since(context, sample.pid, sample.map_path, later)
-        context.mapgen.must("merge", sample.pid)
-        table["merged just before"] = profile(context, sample.pid)
         with Watch(context, sample.pid) as watch:
             wait_for_turns(watch.process, 4)
             table["merged, and watched"] = profile(context, sample.pid)
@@ -97,8 +76,6 @@ def test_profile_bpfcc_of_a_web_application_with_default_settings_side_by_side(c
         expect(load.answers > 100, f"{load.answers} answers, {load.failures} failures")
     for way, shares in table.items():
         row(context, way, shares)
-    context.figure(f"frames without a name {LATER_SECONDS} s after a merge: {since['compiled since']} in methods compiled since, "
-                   f"{since['other']} other; watch names the former")
     context.figure(f"native frames without a name, ours: {nameless(table['ours'], 'native')}; as it is: {nameless(table['as it is'], 'native')}")
     # A tool that reads a map itself does not know that the address behind a call that does not come back is the caller's: under 1 %.
     for way, native_goal in (("merged, and watched", NATIVE_GOAL - 0.01), ("ours", NATIVE_GOAL)):

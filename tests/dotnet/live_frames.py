@@ -148,7 +148,7 @@ def running(context, sample, count):
         why = perf_samples.record(sample.pid, 1.2 * count / RUNNING_HZ, data, RUNNING_HZ)
         if why:
             raise Skip(why)
-        leaves += [looked_up(chain)[0] for chain in perf_samples.samples(data)[0] if chain]
+        leaves += [looked_up(chain)[0] for chain in perf_samples.nameless_samples(data)]
         if len(leaves) >= count:
             return leaves
     raise Fail(f"{len(leaves)} samples in two minutes")

@@ -30,7 +30,7 @@ def record(context, pid, seconds):
     why = perf_samples.record(pid, seconds, data, 1999)
     if why:
         raise Skip(why)
-    chains, _ = perf_samples.samples(data)
+    chains = perf_samples.nameless_samples(data)
     expect(len(chains) > 100, f"only {len(chains)} samples")
     return chains
 
@@ -53,7 +53,7 @@ def test_frames_of_the_compiler_started_with_nothing_set(context):
     process = subprocess.Popen(csc_command(context, scratch), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, env=clean_environment())
     try:
-        wait_until_warm(process, 3)
+        wait_until_warm(process, 2)
         chains = record(context, process.pid, 1)
         expect(process.poll() is None, "the compiler ended too early")
         process.send_signal(19)

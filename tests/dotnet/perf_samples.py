@@ -125,6 +125,12 @@ def _named_chains(path):
     return chains
 
 
+def nameless_samples(path):
+    """Every sample as a list of Frame, innermost first, without perf's names, which take longer to find than to record."""
+    return [[Frame(address, None) for address in addresses]
+            for _, addresses in sorted(_raw_chains(path).items(), key=lambda item: item[0][1]) if addresses]
+
+
 def samples(path):
     """Every sample as a list of Frame, innermost first; and how many could not be paired."""
     named = _named_chains(path)
