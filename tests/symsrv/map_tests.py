@@ -131,8 +131,9 @@ def composite(directory):
     from harness import Skip
     path = os.path.join(directory, "together.r2r.dll")
     try:
-        compiler = crossgen2_maps.Compiler("10")
-        compiler.run(crossgen2_maps.Build("composite", ("--composite",), together=True), crossgen2_maps.package_files()[:2], path, [])
+        build = crossgen2_maps.Build("composite", ("--composite",), together=True)
+        shutil.copytree(crossgen2_maps.compiled(crossgen2_maps.Compiler("10"), build, crossgen2_maps.package_files()[:2]), directory,
+                        dirs_exist_ok=True)
     except Skip as why:
         raise Skipped(str(why))
     with open(path.replace(".dll", ".ni.r2rmap"), "rb") as file:
