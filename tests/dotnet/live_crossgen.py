@@ -60,9 +60,8 @@ def compile_sample(compiler, context, directory, options):
     """The sample precompiled by crossgen2 with a map beside it; the path of the map."""
     sample = context.sdk().sample
     shutil.copytree(os.path.dirname(sample), directory)
-    target = os.path.join(directory, os.path.basename(sample))
-    compiler.run(crossgen2_maps.Build("sample", options), [sample], target, [])
-    return target.removesuffix(".dll") + ".ni.r2rmap"
+    shutil.copytree(crossgen2_maps.compiled(compiler, crossgen2_maps.Build("sample", options), [sample]), directory, dirs_exist_ok=True)
+    return os.path.join(directory, "sample.ni.r2rmap")
 
 
 def merged(context, pid, maps):
