@@ -24,6 +24,7 @@ import importlib
 import multiprocessing
 import multiprocessing.connection
 import os
+import re
 import resource
 import shutil
 import signal
@@ -281,6 +282,15 @@ def run_here(tests, make_context, directory, report):
         report(test, run(test.name, test.function, context), time.monotonic() - begin)
 
 
+def remove_left_sockets(began):
+    """Killed .NET processes leave a socket and two pipes each in /tmp. Removes those that came since `began` (seconds since 1970)."""
+    for name in os.listdir("/tmp"):
+        match = re.match(r"(dotnet-diagnostic|clr-debug-pipe)-(\d+)-", name)
+        with contextlib.suppress(OSError):
+            if match and not os.path.exists(f"/proc/{match[2]}") and os.lstat(f"/tmp/{name}").st_mtime >= began:
+                os.unlink(f"/tmp/{name}")
+
+
 def run_all(suite, tests, options, make_context):
     """Runs tests as the options say; make_context(scratch directory) makes what a test is given. Returns the exit code."""
     # A shell has its background jobs ignore it, and the programs that tests start would too.
@@ -291,7 +301,7 @@ def run_all(suite, tests, options, make_context):
         print(f"{suite}: no test has {' or '.join(strange)} in its name", file=sys.stderr)
         return 2
     tests = [test for test in tests if test.is_wanted(options.names)]
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    counts, began = {"passed": 0, "failed": 0, "skipped": 0}, time.time()
     times, first_failures = [], {}
 
     def report(test, outcome, seconds):
@@ -321,6 +331,7 @@ def run_all(suite, tests, options, make_context):
             for test, line in first_failures.items():
                 report(test, ("failed", line), 0)
         end_children()
+    remove_left_sockets(began)
     for seconds, name in sorted(times, reverse=True)[:options.slowest]:
         print(f"    {seconds:7.1f} s  {name}")
     print(f"{suite}: {counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped, "

@@ -86,6 +86,15 @@ static bool is_socket_name(const char *name, const struct diagnostics_place *pla
 	       !strcmp(rest + strspn(rest, "0123456789"), "-socket");
 }
 
+static struct sym_error *no_socket_error(const struct diagnostics_place *place)
+{
+	return sym_error_create(SYM_ERROR_NOT_FOUND,
+				"process %d has no diagnostics socket of its own in %s "
+				"(DOTNET_EnableDiagnostics=0, a child of fork(), a place where it "
+				"may not write, or .NET Core before 3.0)",
+				(int)place->pid, place->directory);
+}
+
 static struct sym_error *find_socket(const struct diagnostics_place *place, int directory_fd,
 				     char *name, size_t name_bytes)
 {
@@ -115,13 +124,7 @@ static struct sym_error *find_socket(const struct diagnostics_place *place, int 
 		if (is_exact)
 			break;
 	}
-	if (name[0])
-		return NULL;
-	return sym_error_create(SYM_ERROR_NOT_FOUND,
-				"process %d has no diagnostics socket of its own in %s "
-				"(DOTNET_EnableDiagnostics=0, a child of fork(), a place where it "
-				"may not write, or .NET Core before 3.0)",
-				(int)place->pid, place->directory);
+	return name[0] ? NULL : no_socket_error(place);
 }
 
 /* The kernel knows which process called listen(). */
@@ -158,8 +161,8 @@ struct sym_error *diagnostics_check_running(const struct diagnostics_place *plac
 }
 
 /* A socket name has at most 108 bytes, so the directory is reached through its descriptor. */
-static struct sym_error *connect_in(int directory_fd, const char *name, int64_t deadline_ms,
-				    int *fd_ret)
+static struct sym_error *connect_in(const struct diagnostics_place *place, int directory_fd,
+				    const char *name, int64_t deadline_ms, int *fd_ret)
 {
 	int fd AUTO_CLOSE = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -173,6 +176,9 @@ static struct sym_error *connect_in(int directory_fd, const char *name, int64_t 
 
 		if (errno == EINTR)
 			continue;
+		/* A killed process with the same PID has left it. */
+		if (errno == ECONNREFUSED)
+			return no_socket_error(place);
 		/* EAGAIN: the queue of the listener is full. */
 		if (errno != EAGAIN)
 			return sym_error_from_errno(errno, NULL,
@@ -204,7 +210,7 @@ static struct sym_error *find_and_connect(const struct diagnostics_place *place,
 		error = diagnostics_check_patience(place);
 	budget_begin(place->account, BUDGET_WAIT);
 	if (!error)
-		error = connect_in(directory_fd, name, deadline_ms, &fd);
+		error = connect_in(place, directory_fd, name, deadline_ms, &fd);
 	budget_end(place->account, BUDGET_WAIT);
 	if (!error)
 		*fd_ret = steal_fd(&fd);

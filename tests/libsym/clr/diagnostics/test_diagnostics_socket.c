@@ -142,6 +142,20 @@ Test(diagnostics_socket, reports_a_missing_socket)
 	diagnostics_server_end(&server);
 }
 
+/* The socket of a killed process whose PID this process has by now. */
+Test(diagnostics_socket, takes_a_socket_without_listener_for_none)
+{
+	struct diagnostics_server server;
+	int fd;
+
+	diagnostics_server_begin(&server, 99);
+	close(server.fd);
+	server.fd = -1;
+	assert_error(diagnostics_connect(&server.place, diagnostics_now_ms() + 5000, &fd),
+		     SYM_ERROR_NOT_FOUND, "no diagnostics socket");
+	diagnostics_server_end(&server);
+}
+
 Test(diagnostics_socket, does_not_follow_a_link_to_another_socket)
 {
 	struct diagnostics_server server;
