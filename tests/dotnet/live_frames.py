@@ -155,16 +155,18 @@ def running(context, sample, count):
 
 
 def test_the_write_barrier_has_its_name(context):
-    """With W^X and without, by contract and by rundown: every program that allocates spends a percent of its time in it."""
+    """With W^X and without, by contract and by rundown. It is in two to fifty of 2,500 samples, so there may be five times as many."""
     for environment in ({}, {"DOTNET_EnableWriteXorExecute": "0"}):
         with Sample(context.sdk(), environment) as sample:
-            leaves, memory = running(context, sample, 2500), Memory(sample.pid)
-            for way in ("memory", "rundown"):
-                answers = context.mapgen.resolve(sample.pid, sorted(set(leaves)), "--jit=" + way)
-                named = sum(answers[leaf]["name"] == "JIT_WriteBarrier" for leaf in leaves)
-                other = sum(memory.kind_of(leaf) not in ("native", "r2r") and answers[leaf]["source"] is None for leaf in leaves)
-                context.figure(f"{environment or 'W^X'}, {way}: {named} of {len(leaves)} samples are in it, {other} nowhere known")
-                expect(named > 2, f"JIT_WriteBarrier is in {named} of {len(leaves)} samples, {other} have no name")
+            leaves, named, memory = [], {}, Memory(sample.pid)
+            while len(leaves) < 5 * 2500 and min(named.values(), default=0) <= 2:
+                leaves += running(context, sample, 2500)
+                for way in ("memory", "rundown"):
+                    answers = context.mapgen.resolve(sample.pid, sorted(set(leaves)), "--jit=" + way)
+                    named[way] = sum(answers[leaf]["name"] == "JIT_WriteBarrier" for leaf in leaves)
+                    other = sum(memory.kind_of(leaf) not in ("native", "r2r") and answers[leaf]["source"] is None for leaf in leaves)
+                    context.figure(f"{environment or 'W^X'}, {way}: {named[way]} of {len(leaves)} samples are in it, {other} nowhere known")
+            expect(min(named.values()) > 2, f"JIT_WriteBarrier is in {named} of {len(leaves)} samples")
 
 
 def test_code_between_methods_of_runtimes_that_do_not_tell_of_it_is_known(context):
