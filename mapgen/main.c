@@ -4,7 +4,6 @@
  * commands, with the examples of their help, and runs the command that was asked for.
  */
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,9 +253,6 @@ int main(int argc, char **argv)
 	if (!command)
 		return EXIT_USAGE;
 	raise_file_limit();
-	/* glibc maps each large block until it has freed one, and the kernel clears the pages. */
-	mallopt(M_MMAP_THRESHOLD, 32 << 20);
-	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	/* Beyond a limit for files (ulimit -f), write() shall fail. */
 	signal(SIGXFSZ, SIG_IGN);
 	return run_command(command, argc - 1, argv + 1);
