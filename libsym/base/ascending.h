@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sorting, and binary search of 64-bit numbers and of structs that begin with one. */
+/* Sorting of what is often sorted; search of 64-bit numbers and of structs that begin with one. */
 #ifndef LIBSYM_BASE_ASCENDING_H
 #define LIBSYM_BASE_ASCENDING_H
 

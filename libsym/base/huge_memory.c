@@ -14,15 +14,10 @@ static uintptr_t round_down(uintptr_t address, uintptr_t bytes)
 	return address & ~(bytes - 1);
 }
 
-/* At most half of a huge page stays unused. */
-static uintptr_t round_to_huge_page(uintptr_t address)
-{
-	return round_down(address + page_bytes / 2, page_bytes);
-}
-
 void *huge_memory_allocate(size_t size_bytes)
 {
-	size_t huge_bytes = round_to_huge_page(size_bytes);
+	/* At most half of a huge page stays unused. */
+	size_t huge_bytes = round_down(size_bytes + page_bytes / 2, page_bytes);
 	void *memory;
 
 	if (size_bytes < huge_bytes || !size_bytes)
@@ -37,8 +32,8 @@ void *huge_memory_allocate(size_t size_bytes)
 
 void huge_memory_advise(void *memory, size_t size_bytes)
 {
-	uintptr_t first = round_to_huge_page((uintptr_t)memory);
-	uintptr_t end = round_to_huge_page((uintptr_t)memory + size_bytes);
+	uintptr_t first = round_down((uintptr_t)memory + page_bytes - 1, page_bytes);
+	uintptr_t end = round_down((uintptr_t)memory + size_bytes, page_bytes);
 
 	if (first < end)
 		(void)madvise((void *)first, end - first, MADV_HUGEPAGE);

@@ -15,8 +15,7 @@
 /* Allocates `size_bytes`, aligned to at least 64; NULL if out of memory. */
 void *huge_memory_allocate(size_t size_bytes);
 
-/* Asks for huge pages for memory that was allocated elsewhere, where at least half of one is used.
- */
+/* Asks for huge pages for memory that was allocated elsewhere, where a whole huge page fits. */
 void huge_memory_advise(void *memory, size_t size_bytes);
 
 /* Populates memory that is about to be written completely, with huge pages where possible. This

@@ -3,8 +3,8 @@
 
 static const char replacement[] = "\xef\xbf\xbd";
 
-/* Few texts have one, so eight bytes are tested at a time. A byte from 0x20 to 0x7e has a clear top
- * bit also when 0x20 is subtracted, and when 1 is added. */
+/* Few texts have a control character, so eight bytes are tested at a time. A byte from 0x20 to 0x7e
+ * has a clear top bit also when 0x20 is subtracted, and when 1 is added. */
 void utf8_replace_controls(char *text, size_t size_bytes)
 {
 	const uint64_t ones = 0x0101010101010101, tops = 0x8080808080808080;

@@ -446,7 +446,8 @@ static struct sym_error *open_table(struct elf_sections *sections, const GElf_Sh
 	return error ? error : open_descriptors(sections, ret);
 }
 
-/* Charges room for `count` more symbols, twice, because a longer array and sorting need more. */
+/* Charges room for `count` more symbols, twice, because the array is copied when it grows, and
+ * sorting needs room. */
 static struct sym_error *charge_items(struct elf_symbols *symbols, size_t count)
 {
 	const struct elf_sections *sections = &symbols->sections;

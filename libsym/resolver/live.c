@@ -14,7 +14,8 @@
  * A token bucket bounds the cost: share_percent of the time may be spent on refreshes.
  * Unused time accumulates up to a second, so an occasional query is always fresh.
  * The first refresh reads everything again and is not charged. After a look-up, and for addresses
- * from the past, it comes after FIRST_REST times what opening and the first look-up have cost.
+ * from the past, it comes after FIRST_REST times what opening and the first look-up have cost, but
+ * after a second if that is more and they have cost less.
  *
  * A process that has ended or called exec() is opened again by its id, as the program that it is
  * now.
@@ -218,9 +219,13 @@ static const struct jitted_code *known_code(const struct sym_live *live)
 /* The compiled code was read for the first time, since `begin_ns`. */
 static void note_first(struct sym_live *live, uint64_t begin_ns)
 {
+	uint64_t cost_ns = live->open_cost_ns + exact_ns(live) - begin_ns;
+	uint64_t rest_ns = FIRST_REST * cost_ns;
+
+	if (rest_ns > second_ns)
+		rest_ns = cost_ns > second_ns ? cost_ns : second_ns;
 	if (!live->was_asked)
-		live->first_ns =
-			begin_ns + FIRST_REST * (live->open_cost_ns + exact_ns(live) - begin_ns);
+		live->first_ns = begin_ns + rest_ns;
 	live->was_asked = true;
 }
 

@@ -210,9 +210,10 @@ static struct sym_error *put_aside(struct relmap_cache *place, struct sym_image 
 	const char *key = sym_image_content_key(image);
 
 	if (!key)
-		return sym_error_create(SYM_ERROR_IO, "another image has this name in the cache");
-	close(slot->directory_fd);
-	free(slot->path);
+		return sym_error_create(SYM_ERROR_IO,
+					"another image has this name in the output directory");
+	close(steal_fd(&slot->directory_fd));
+	free(STEAL(slot->path));
 	slot->aside = true;
 	return enter_key(place, key, slot);
 }

@@ -84,8 +84,11 @@ class Recording:
         self.pid = pid
 
     def wait_until_ready(self):
-        """Until the runtime has a connection with us: a thread receives it."""
-        is_in_time(lambda: self.process.poll() is not None or "events" in thread_names(self.process.pid), 120, 0.005)
+        """Until the runtime has a connection with us, which one of our threads receives, and (from .NET 6 on) a thread that sends:
+        it answers before it has begun to take events."""
+        def is_ready():
+            return "events" in thread_names(self.process.pid) and thread_names(self.pid).count(".NET EventPipe") != 1
+        is_in_time(lambda: self.process.poll() is not None or is_ready(), 120, 0.005)
 
     def stop(self, expected=0):
         self.process.send_signal(signal.SIGINT)

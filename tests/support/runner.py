@@ -28,6 +28,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -282,13 +283,27 @@ def run_here(tests, make_context, directory, report):
         report(test, run(test.name, test.function, context), time.monotonic() - begin)
 
 
+def is_refused(path):
+    """Whether a socket has no listener, so that its process has ended."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(1)
+        try:
+            client.connect(path)
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            return False
+    return False
+
+
 def remove_left_sockets(began):
     """Killed .NET processes leave a socket and two pipes each in /tmp. Removes those that came since `began` (seconds since 1970)."""
     for name in os.listdir("/tmp"):
-        match = re.match(r"(dotnet-diagnostic|clr-debug-pipe)-(\d+)-", name)
+        match = re.fullmatch(r"dotnet-diagnostic-(\d+-\d+)-socket", name)
         with contextlib.suppress(OSError):
-            if match and not os.path.exists(f"/proc/{match[2]}") and os.lstat(f"/tmp/{name}").st_mtime >= began:
-                os.unlink(f"/tmp/{name}")
+            if match and os.lstat(f"/tmp/{name}").st_mtime >= began and is_refused(f"/tmp/{name}"):
+                for left in (name, f"clr-debug-pipe-{match[1]}-in", f"clr-debug-pipe-{match[1]}-out"):
+                    os.unlink(f"/tmp/{left}")
 
 
 def run_all(suite, tests, options, make_context):
