@@ -2,6 +2,7 @@
 """The program of tests/dotnet/events, its recordings, and what independent readers find in those."""
 import bisect
 import collections
+import contextlib
 import json
 import os
 import re
@@ -67,10 +68,13 @@ class Target:
 
 
 def thread_names(pid):
-    try:
-        return [open(f"/proc/{pid}/task/{tid}/comm", encoding="utf-8").read().strip() for tid in os.listdir(f"/proc/{pid}/task")]
-    except OSError:
-        return []
+    """[] for a process that has ended."""
+    names = []
+    with contextlib.suppress(OSError):
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{tid}/comm", encoding="utf-8") as file:
+                names.append(file.read().strip())
+    return names
 
 
 class Recording:
