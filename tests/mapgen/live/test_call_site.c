@@ -73,12 +73,18 @@ Test(call_site, knows_where_a_signal_handler_returns_to)
 }
 #endif
 
+/* Four of these are `bl` on ARM64; one begins a call on x86-64. */
+#ifdef __aarch64__
+#define CALL_BYTE 0x97
+#else
+#define CALL_BYTE 0xe8
+#endif
 static uint8_t code[16];
 
 Test(call_site, looks_into_a_process)
 {
 	cr_expect_not(call_may_end_at(getpid(), (uintptr_t)&code[16]));
-	memset(code, 0xe8, sizeof(code));
+	memset(code, CALL_BYTE, sizeof(code));
 	cr_expect(call_may_end_at(getpid(), (uintptr_t)&code[16]));
 	cr_expect(call_may_end_at(getpid(), 7), "what cannot be read may be one");
 }
