@@ -39,7 +39,9 @@ __asm__(".pushsection .rodata\n"
 	".byte 0\n"
 	".popsection\n");
 
-extern const char flame_page_begin[], flame_page_end[];
+/* Hidden, so that no entry of the GOT stands between: for local symbols of one section the linker
+ * for ARM64 makes one entry. */
+extern __attribute__((visibility("hidden"))) const char flame_page_begin[], flame_page_end[];
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
