@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """profile-bpfcc of a web application with default settings, side by side: as it is, with a map that `watch` keeps complete, with libsym inside."""
+import math
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import subprocess
 from bcc_tools import Shares, folded, report_of, run_tool
 from harness import Memory, Sample, expect
 from live_nothing_set import Load, clean_environment, free_port, web_runtime
+from sampling import sampling
 from waiting import wait_for_turns, wait_until_warm
 
 EXCLUSIVE = True  # BPF programs and perf top see the whole machine
@@ -39,7 +41,8 @@ def started(context):
 
 
 def profile(context, pid, ours=False):
-    done = run_tool(context, ["profile-bpfcc", "-p", pid, "-U", "-f", "-F", 1999, SECONDS], ours=ours, addresses=True)
+    rate, seconds = sampling(1999, SECONDS)
+    done = run_tool(context, ["profile-bpfcc", "-p", pid, "-U", "-f", "-F", rate, math.ceil(seconds)], ours=ours, addresses=True)
     expect(ours == (report_of(done, pid) is not None), "the wrong library answered")
     shares = Shares(folded(done), Memory(pid))
     shares.memory = Memory(pid)

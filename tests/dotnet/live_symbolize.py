@@ -20,6 +20,7 @@ from bcc_tools import has_its_stacks, run_tool
 from harness import Memory, Sample, Skip, expect
 from live_contract import read_methods
 from live_frames import Methods, looked_up, percent
+from sampling import sampling
 from waiting import is_in_time, is_pending, wait_until, wait_until_warm
 
 
@@ -238,7 +239,8 @@ def test_symbolize_names_samples_of_perf_without_callers(context):
     with Sample(context.sdk()) as sample:
         data = os.path.join(context.scratch, "flat.data")
         perf = perf_samples.perf(data)
-        output_of(*perf, "record", "-q", "-e", "cpu-clock", "-F", "1999", "-p", sample.pid, "-o", data, "--", *perf_samples.waiting(sample.pid, 0.5))
+        rate, seconds = sampling(1999, 0.5)
+        output_of(*perf, "record", "-q", "-e", "cpu-clock", "-F", rate, "-p", sample.pid, "-o", data, "--", *perf_samples.waiting(sample.pid, seconds))
         text = output_of(*perf, "script", "-i", data)
         pairs = symbolize(context, text, "-p", sample.pid)
         tally = Tally(Memory(sample.pid))

@@ -7,10 +7,14 @@ perf.data (tools/perf/Documentation/perf.data-file-format.txt); knows nothing
 of .NET.
 """
 import collections
+import os
 import re
 import struct
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from sampling import sampling  # noqa: E402
 
 Frame = collections.namedtuple("Frame", "address perf_name")
 """A user-space frame; perf_name is None where perf prints [unknown]."""
@@ -55,7 +59,8 @@ def waiting(pid, seconds):
 
 
 def record(pid, seconds, path, frequency=499, options=()):
-    """Records call chains of so many seconds of CPU time; None, or why that is not possible."""
+    """Records call chains of so many seconds of CPU time, longer where the kernel allows a lower rate; None, or why that is not possible."""
+    frequency, seconds = sampling(frequency, seconds)
     command = [*perf(path), "record", "-q", "-e", "cpu-clock", "-F", str(frequency), "-g", "-p", str(pid),
                "-o", path, *options, "--", *waiting(pid, seconds)]
     try:

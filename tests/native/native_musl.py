@@ -7,6 +7,7 @@ import subprocess
 
 from native_record import record, stacks
 from native_tools import Fail
+from sampling import sampling
 
 CHAIN = ["inner", "middle", "outer", "work", "main"]
 PROGRAM = r"""
@@ -18,7 +19,7 @@ volatile unsigned long count;
 KEEP static void inner(int rounds) { volatile char room[200]; for (int i = 0; i < rounds; i++) count += room[i % 200] = (char)i; }
 KEEP static void middle(int rounds) { inner(rounds); count++; }
 KEEP static void outer(int rounds) { middle(rounds); count++; }
-KEEP static void wait_here(void) { usleep(2000); count++; }
+KEEP static void wait_here(void) { usleep(700); count++; }
 KEEP static void *waiter(void *unused) { for (;;) wait_here(); return unused; }
 KEEP static void work(void) { for (int i = 0; i < 300; i++) outer(100000); count++; }
 int main(void)
@@ -66,10 +67,11 @@ def expect_chains(found, what):
 
 def check_recording(tools, name, *flags):
     data, archive, theirs = (tools.path(name + end) for end in (".data", ".trace.zip", ".perf.data"))
+    rate, seconds = sampling(1200, 0.7)
     with Running(tools, name, *flags) as running:
-        done = record(tools, running.pid, "-o", data, "-d", 0.7, "-F", 1200)
-        again = record(tools, running.pid, "-o", archive, "-d", 0.7, "-F", 1200, "--off-cpu")
-        tools.run("perf", "record", "-q", "-e", "cpu-clock:u", "--call-graph", "fp", "-F", 1200, "-p", running.pid, "-o", theirs, "--", "sleep", 0.7)
+        done = record(tools, running.pid, "-o", data, "-d", seconds, "-F", rate)
+        again = record(tools, running.pid, "-o", archive, "-d", seconds, "-F", rate, "--off-cpu")
+        tools.run("perf", "record", "-q", "-e", "cpu-clock:u", "--call-graph", "fp", "-F", rate, "-p", running.pid, "-o", theirs, "--", "sleep", seconds)
     if done.returncode or again.returncode:
         raise Fail(f"{done.stderr}{again.stderr}")
     count = expect_chains([chain for chain in stacks(tools, data, "cpu-clock") if chain], "ours")

@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import symsrv_harness as h
+from sampling import sampling
 from symsrv_harness import RUN, Skipped, check, equal, need, symsrv, test, upstream
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dotnet"))
@@ -152,7 +153,8 @@ def name_the_frames(pid, library, debug, prefix):
         data = os.path.join(RUN.scratch, "perf.data")
         # A cache of its own: the names that this test makes up must not stay in the user's.
         perf = [*prefix, "perf", "--buildid-dir", os.path.join(RUN.scratch, "buildid")]
-        done = subprocess.run([*perf, "record", "-q", "-o", data, "-F", "1997", "-p", str(pid), "--", "sleep", "1"],
+        rate, seconds = sampling(1997, 1)
+        done = subprocess.run([*perf, "record", "-q", "-o", data, "-F", str(rate), "-p", str(pid), "--", "sleep", str(seconds)],
                               capture_output=True, text=True)
         if done.returncode:
             print("   (perf cannot record here: %s)" % done.stderr.strip()[:80])
