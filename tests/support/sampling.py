@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How often a test takes samples. The kernel lowers its limit where samples took much time; perf_event_open and perf refuse what is above."""
+"""How often a test takes samples. The kernel lowers its limit where samples took much time: above it perf_event_open fails, and perf takes fewer."""
 
 LIMIT = "/proc/sys/kernel/perf_event_max_sample_rate"
 
