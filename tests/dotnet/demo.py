@@ -151,9 +151,9 @@ def record_and_show(mapgen, pid, scratch):
     say()
     say(f"$ dotnet-mapgen record -d 2 -o sample.trace.zip {pid}")
     done = mapgen.run("record", "-d", "2", "--no-kernel", "-o", path, str(pid))
-    for line in (done.stdout if not done.returncode else done.stderr).rstrip().splitlines():
+    for line in (done.stdout + done.stderr).rstrip().splitlines():
         say(f"  {line.replace(scratch + os.sep, '')}")
-    if not done.returncode:
+    if os.path.exists(path):
         show_recording(mapgen, path)
 
 

@@ -34,6 +34,6 @@ def test_demo_of_a_live_process(context):
         expect(not CI, text.splitlines()[0])
         raise Skip(text.splitlines()[0])
     expect(before == 0 and after >= 0.99 * total > 100, f"{before} names before, {after} after, of {total}")
-    expect("--by=tree" in text and "Thread.StartCallback" in text.partition("--by=tree")[2], "it shows no tree of calls")
+    expect("--by=tree" in text and "Thread.StartCallback" in text.partition("--by=tree")[2], "it shows no tree of calls: " + text.partition("mapgen record")[2])
     left = [name for name in os.listdir("/tmp") if name.startswith("libsym-demo-")]
     expect(not left, f"left behind: {left}")
